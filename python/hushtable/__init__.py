@@ -36,12 +36,12 @@ from ._rehearsal import run
 from ._result import Account, Leakage, Result
 from ._schema import Column, Schema, propose, read_schema
 from ._server import Listed, Pushed, delete, ls, push
-from ._table import Plan, Table, encrypt, open, pull
+from ._table import Appended, Plan, Table, encrypt, open, pull
 
 __version__: str = doctor()["version"]
 
 __all__ = [
-    "Account", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key", "Leakage",
+    "Account", "Appended", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key", "Leakage",
     "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared", "Pushed", "Query", "RefusedError", "RemoteError",
     "ResourceError", "Result", "Schema", "Table", "UsageError", "avg", "col", "count", "delete", "doctor", "encrypt", "expr", "keygen",
     "kurtosis", "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev",

@@ -88,6 +88,15 @@ class Prepared:
     def gathered(self) -> Prepared | None: ...
     def finish(self, answer: bytes, release: int | None) -> Answer: ...
 
+def append(
+    place: _Path,
+    token_file: _Path | None,
+    source: Source,
+    key: Key,
+    batch: str | None,
+    memory_limit: int | None,
+    threads: int,
+) -> dict[str, Any]: ...
 def decrypt(
     place: _Path, token_file: _Path | None, key: Key, columns: list[str] | None, release: int | None
 ) -> Answer: ...

@@ -53,6 +53,21 @@ class Plan:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Appended:
+    """Rows that were added to a table."""
+
+    #: Rows that were given.
+    rows: int
+    #: Bytes that were stored for them.
+    bytes: int
+    #: The table's version and rows now.
+    version: int
+    table_rows: int
+    #: The version that had brought the batch already; nothing was added then.
+    known_since: int | None
+
+
 class Table:
     """An encrypted table whose owner's key is at hand. Made by ``encrypt``, ``open`` and ``pull``."""
 
@@ -117,6 +132,38 @@ class Table:
         """
         wanted = None if columns is None else names(columns)
         return Result._of(_hushtable.decrypt(self._place, self._token_file, self._key, wanted, release))
+
+    def append(
+        self,
+        data: Data,
+        *,
+        batch: str | None = None,
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+    ) -> Appended:
+        """Adds rows, read by the schema that the table was encrypted with. This object is of the version that has them then.
+
+        Args:
+            data: as for ``encrypt``.
+            batch: your name for these rows. The same batch again adds nothing; other rows under its name are refused.
+            memory_limit: as for ``encrypt``.
+
+        Warns:
+            HushWarning: the table has more rows than ``max_rows`` of its schema: sums that may not fit are refused.
+
+        Raises:
+            DataError: the rows do not fit the schema, or are others than those of the batch that has this name.
+            RefusedError: others keep the table busy, or it was encrypted anew meanwhile. Nothing was added.
+        """
+        data_in, count = source(data, self.name, once=True), thread_count(threads)
+        limit = byte_count(memory_limit)
+        done = _hushtable.append(self._place, self._token_file, data_in, self._key, batch, limit, count)
+        beyond = done.pop("rows_beyond")
+        if beyond:
+            note = f"the table has {beyond} rows more than max_rows in its schema: sums that may not fit are refused"
+            warnings.warn(note, HushWarning, stacklevel=2)
+        self._native = open(self._place, keys=self._key, token_file=self._token_file, threads=threads)._native
+        return Appended(**done)
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hush_bench::{analytics, edge_grid, encryption, libraries, predictions, split_table};
+use hush_bench::{analytics, appends, edge_grid, encryption, libraries, predictions, split_table};
 use hush_terminal::size;
 
 /// Run a benchmark of the workloads that Hushtable was built for
@@ -37,6 +37,8 @@ pub(crate) enum Benchmark {
     Analytics(Analytics),
     /// Encryption of a file with and without a limit on memory, and from CSV and Parquet beside DuckDB's reading where it is installed
     Encryption(Encryption),
+    /// Rows that are added to a table many times, and queries of it beside the same rows encrypted at once
+    Appends(Appends),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
@@ -67,6 +69,31 @@ pub(crate) struct Analytics {
     /// Ask this question alone, in this process, of a table of so many rows, and print it as JSON
     #[arg(long, hide = true)]
     pub(crate) question: Option<AnalyticsQuestion>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Appends {
+    /// Rows of the table before any append
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: u64,
+    /// Appends
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) appends: u64,
+    /// Rows of each
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) rows_each: u64,
+    /// Encrypted columns
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) columns: u8,
+    /// Seed of the values
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Queries of each table
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -298,6 +325,14 @@ impl Analytics {
             python: self.python.clone(),
             threads,
         }
+    }
+}
+
+impl Appends {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> appends::Options {
+        let Self { rows, appends, rows_each, seed, repeat, .. } = *self;
+        appends::Options { rows, appends, rows_each, columns: self.columns.into(), seed, repeat, threads }
     }
 }
 

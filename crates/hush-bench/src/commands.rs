@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hush::{Error, ProfileInUse};
-use hush_bench::{BenchError, analytics, edge_grid, encryption, libraries, predictions, split_table};
+use hush_bench::{
+    BenchError, analytics, appends, edge_grid, encryption, libraries, predictions, split_table,
+};
 use hush_system::processors;
 use hush_system::program::beside;
 use hush_terminal::{say, visible};
 use serde::Serialize;
 
 use crate::args::{
-    Analytics, AnalyticsQuestion, Benchmark, Cli, EdgeGrid, Encryption, Libraries, LweAgcd, Predictions,
-    SplitTable,
+    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, EdgeGrid, Encryption, Libraries, LweAgcd,
+    Predictions, SplitTable,
 };
 
 /// Runs a benchmark and prints its report.
@@ -25,6 +27,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::EdgeGrid(args) => edge_grid(args),
         Benchmark::Libraries(args) => libraries(args),
         Benchmark::Analytics(args) => analytics(args, threads),
+        Benchmark::Appends(args) => appends(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
         Benchmark::LweAgcd(args) => lwe_agcd(args),
@@ -79,6 +82,13 @@ fn predictions(args: &Predictions, threads: usize) -> Result<(), Error> {
     let (options, profile) = (args.options(threads), profile());
     let measured = predictions::run(&options, &profile).map_err(to_error)?;
     report(args.json, &measured, || predictions::text(&options, &profile, &measured))
+}
+
+fn appends(args: &Appends, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let measured = appends::run(&options).map_err(to_error)?;
+    report(args.json, &measured, || appends::text(&options, &measured))?;
+    all_right("table", usize::from(measured.check != split_table::Check::Exact))
 }
 
 fn encryption(args: &Encryption, threads: usize) -> Result<(), Error> {

@@ -11,6 +11,7 @@
 mod adapters;
 mod aligned;
 pub mod analytics;
+pub mod appends;
 mod axis;
 pub mod edge_grid;
 pub mod encryption;

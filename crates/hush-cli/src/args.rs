@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
+mod append;
 mod credentials;
 mod device;
 pub(crate) mod edge;
@@ -15,6 +16,7 @@ use hush_terminal::size;
 
 use edge::Edge;
 
+pub(crate) use append::Append;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 
 pub(crate) use device::{Doctor, Target, TargetArgs};
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Keygen(Keygen),
     /// Encrypt a file into a table, by an approved schema
     Encrypt(Encrypt),
+    /// Add rows to a table, in a directory, on a server or in an object store
+    Append(Append),
     /// Copy a table to a server or an object store
     Push(Push),
     /// Download the newest version of a table, checked against the key and what was seen of it

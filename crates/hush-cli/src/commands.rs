@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One module per group of commands.
 
+mod append;
 mod bench;
 mod doctor;
 mod edge;
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Init(args) => owner::init(args),
         Command::Keygen(args) => owner::keygen(args),
         Command::Encrypt(args) => owner::encrypt(args, threads),
+        Command::Append(args) => append::append(args, threads),
         Command::Decrypt(args) => owner::decrypt(args),
         Command::Push(args) => server::push(args),
         Command::Pull(args) => server::pull(args),

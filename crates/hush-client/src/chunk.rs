@@ -8,9 +8,10 @@ use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use hush_encode::quantity_values;
-use hush_keys::{Encryptor, SealKey};
-use hush_table::EncodedChunk;
+use hush_keys::{Encryptor, SealKey, TableKeys};
+use hush_plan::{Protection, Schema};
 use hush_table::source::{ColumnData, RowBatch};
+use hush_table::{AppendId, EncodedChunk};
 use zeroize::Zeroizing;
 
 use crate::columns::ColumnKeys;
@@ -29,9 +30,27 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) seals: &'a [SealKey],
     /// The scheme of the encoded columns.
     pub(crate) scheme: &'a dyn Scheme,
+    /// The append that the chunks are of.
+    pub(crate) append: Option<AppendId>,
 }
 
-impl ChunkPlan<'_> {
+impl<'a> ChunkPlan<'a> {
+    /// Encrypts chunks of an encryption.
+    pub(crate) fn new(
+        schema: &'a Schema,
+        keys: &'a ColumnKeys,
+        seals: &'a [SealKey],
+        scheme: &'a dyn Scheme,
+    ) -> Self {
+        let (positions, sealed) = (schema.positions(), sealed_columns(schema));
+        Self { keys, positions, sealed, seals, scheme, append: None }
+    }
+
+    /// Encrypts chunks of an append.
+    pub(crate) fn of_append(self, id: AppendId) -> Self {
+        Self { append: Some(id), ..self }
+    }
+
     /// Encrypts the batch as chunk `index` under a fresh seed.
     ///
     /// # Errors
@@ -42,7 +61,9 @@ impl ChunkPlan<'_> {
         index: u32,
         batch: &RowBatch,
     ) -> Result<EncodedChunk, ClientError> {
-        let mut chunk = encryptor.begin_chunk(index, batch.rows)?;
+        let chunk = encryptor.begin_chunk(index, batch.rows)?;
+        // Appends may be small and many.
+        let mut chunk = if self.append.is_some() { chunk.cut() } else { chunk };
         let quantities = self
             .keys
             .iter()
@@ -60,15 +81,33 @@ impl ChunkPlan<'_> {
                 return Err(ClientError::Internal { what: "a sealed column's data was not read" });
             };
             let plain = Zeroizing::new(to_ipc(name, array)?);
-            Ok(seal.seal(&sealed_place(number, index), &plain)?.into())
+            Ok(seal.seal(&sealed_place(number, self.append, index), &plain)?.into())
         };
         (0..).zip(&self.sealed).zip(self.seals).map(seal_one).collect()
     }
 }
 
-/// The place to which a sealed blob is bound: its column number and chunk.
-pub(crate) fn sealed_place(number: u32, chunk: u32) -> Vec<u8> {
-    [b"column".as_slice(), &number.to_le_bytes(), b"chunk", &chunk.to_le_bytes()].concat()
+/// The keys of the sealed columns, in file order.
+pub(crate) fn seals_of(keys: TableKeys<'_>, schema: &Schema) -> Vec<SealKey> {
+    (0..sealed_columns(schema).len() as u32).map(|number| keys.column_seal(number)).collect()
+}
+
+/// Sealed columns: place in a batch and name, in file order.
+pub(crate) fn sealed_columns(schema: &Schema) -> Vec<(usize, &str)> {
+    let columns = schema.columns.iter().enumerate();
+    columns.filter(|(_, c)| c.protect == Protection::Seal).map(|(i, c)| (i, c.name.as_str())).collect()
+}
+
+/// The place to which a sealed blob is bound: its column number, the append that it is of, and the number of its chunk there.
+pub(crate) fn sealed_place(number: u32, append: Option<AppendId>, chunk: u32) -> Vec<u8> {
+    let mut place = [b"column".as_slice(), &number.to_le_bytes()].concat();
+    if let Some(append) = append {
+        place.extend_from_slice(b"append");
+        place.extend_from_slice(append.as_bytes());
+    }
+    place.extend_from_slice(b"chunk");
+    place.extend_from_slice(&chunk.to_le_bytes());
+    place
 }
 
 fn to_ipc(name: &str, array: &ArrayRef) -> Result<Vec<u8>, ClientError> {

@@ -19,16 +19,15 @@ use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
 use hush_plan::{ColumnType, Protection, Quantity};
 use hush_remote::Progress;
-use hush_table::{CHUNK_ROWS, ChunkRow, Manifest, PartEntry, Projection, TableStore};
+use hush_table::{AppendId, CHUNK_ROWS, ChunkRow, Manifest, PartEntry, Projection, TableStore};
 use tempfile::TempDir;
 
 use crate::arrays::{booleans, floats, integers};
 use crate::bounds::beyond;
 use crate::cells::Cells;
 use crate::cells::decrypt::{body_of, decrypt_chunk};
-use crate::chunk::{from_ipc, sealed_place};
+use crate::chunk::{from_ipc, sealed_columns, sealed_place};
 use crate::columns::{ColumnKeys, keys_of};
-use crate::encrypt::sealed_columns;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::packing::ColumnKey;
@@ -188,7 +187,7 @@ impl TableDecryption {
         for chunk in &chunks {
             let rows = chunk.rows as usize;
             let decrypted = decrypt_columns(&needed, chunk, release.as_ref())?;
-            let opened = self.open_seals(&wanted_seals, chunk)?;
+            let opened = self.open_seals(&wanted_seals, entry.append.map(|append| append.id), chunk)?;
             let arrays = self.wanted.iter().map(|column| match column.protect {
                 Protection::Clear => {
                     let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
@@ -231,12 +230,13 @@ impl TableDecryption {
     fn open_seals<'a>(
         &self,
         wanted: &[(u32, &'a str)],
+        append: Option<AppendId>,
         chunk: &ChunkRow,
     ) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
         let opened = wanted.iter().zip(&chunk.sealed).map(|((number, name), blob)| {
             let seal = self.seals.get(*number as usize);
             let seal = seal.ok_or(ClientError::Internal { what: "a sealed column without a key" })?;
-            let plain = seal.open(&sealed_place(*number, chunk.index), blob)?;
+            let plain = seal.open(&sealed_place(*number, append, chunk.written), blob)?;
             Ok((*name, from_ipc(&plain)?))
         });
         opened.collect()

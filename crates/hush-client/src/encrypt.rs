@@ -10,13 +10,11 @@ mod line;
 mod memory;
 #[cfg(test)]
 mod parted;
+mod rows;
 
-use std::collections::VecDeque;
-
-use arrow::datatypes::SchemaRef;
 use hush_encode::clear_schema;
-use hush_keys::{OwnerSeed, SealKey};
-use hush_plan::{PrivateEncoding, Protection, Schema};
+use hush_keys::OwnerSeed;
+use hush_plan::{PrivateEncoding, Schema};
 use hush_table::source::Source;
 use hush_table::{
     CHUNK_ROWS, EncryptionId, PartEntry, SignedManifest, TableError, TableId, TableIdentity, TableLayout,
@@ -24,19 +22,19 @@ use hush_table::{
 };
 
 use self::journal::{Journal, Recorder};
-use self::line::{Encrypted, Line, Made};
+pub(crate) use self::line::{Encrypted, Made};
 use self::memory::{Flow, Need};
 pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
 pub(crate) use self::parted::encrypt_parts;
-use crate::chunk::ChunkPlan;
+pub(crate) use self::rows::Rows;
+use crate::chunk::{ChunkPlan, seals_of};
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::scheme::Scheme;
 use hush_remote::Progress;
-use hush_system::memory::{memory_limit, peak_resident_bytes};
 
 /// Everything that one encryption needs.
 pub(crate) struct Encryption<'a> {
@@ -79,23 +77,15 @@ impl Encryption<'_> {
         };
         let of_table = self.owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
         let keys = ColumnKeys::derive(of_table, &half.encodings)?;
-        let sealed = sealed_columns(schema);
-        let seals: Vec<SealKey> =
-            (0..sealed.len() as u32).map(|number| of_table.column_seal(number)).collect();
-        let plan = ChunkPlan {
-            keys: &keys,
-            positions: schema.positions(),
-            sealed,
-            seals: &seals,
-            scheme: self.scheme,
-        };
-        let clear = clear_schema(schema);
+        let seals = seals_of(of_table, schema);
+        let plan = ChunkPlan::new(schema, &keys, &seals, self.scheme);
         let layout = TableLayout {
-            clear: clear.clone(),
+            clear: clear_schema(schema),
             encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
             sealed_columns: plan.sealed.len() as u32,
         };
-        let flow = self.flow(&plan)?;
+        let rows = Rows { source: self.source, schema, pool: self.pool, memory_limit: self.memory_limit };
+        let flow = rows.flow(&plan)?;
         self.check_disk(&plan, &stored)?;
         // Rows of one chunk make one part, of which no journal would be written.
         let is_followed =
@@ -107,9 +97,7 @@ impl Encryption<'_> {
         let begun =
             TableWriter::resume(self.store, identity, layout, stored).map_err(|error| self.changed(error));
         let mut writer = begun?.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
-        progress.begin("encrypt", self.source.rows(), "rows");
-        let written = self.write_chunks(&plan, flow, &clear, &mut writer, recorder.as_mut(), progress);
-        progress.end();
+        let written = self.write_chunks(&rows, &plan, flow, &mut writer, recorder.as_mut(), progress);
         if let Err(error) = written {
             // Neither a disk or a store that fails nor other data take back what is stored.
             if matches!(
@@ -127,64 +115,25 @@ impl Encryption<'_> {
 
     fn write_chunks(
         &self,
+        rows: &Rows<'_>,
         plan: &ChunkPlan<'_>,
         flow: Flow,
-        clear: &SchemaRef,
         writer: &mut TableWriter,
         mut recorder: Option<&mut Recorder>,
         progress: &dyn Progress,
     ) -> Result<(), ClientError> {
-        let before = peak_resident_bytes();
-        let reader = self.source.typed(&self.half.schema)?.with_text_limit(flow.text_bytes);
-        let (mut raw_chunks, typer) = reader.chunks_ahead(flow.window, flow.raw_bytes);
         let stored = recorder.as_mut().map(|recorder| recorder.begin(writer));
-        let line = Line::new(plan, &self.half.schema, clear, typer, stored);
-        self.pool.in_place_scope(|scope| {
-            let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
-            loop {
-                self.check_memory(before)?;
-                while under_way.len() < flow.window
-                    && let Some(raw) = raw_chunks.next()
-                {
-                    under_way.push_back(line.begin(scope, next_chunk, raw));
-                    next_chunk += 1;
-                }
-                // The oldest first: errors come in the order of rows too.
-                let Some(oldest) = under_way.pop_front() else {
-                    return recorder.map_or(Ok(()), |recorder| recorder.end());
-                };
-                let Made { rows, fingerprint, encrypted } = oldest.wait()?;
-                if let (Some(recorder), Some(fingerprint)) = (&mut recorder, fingerprint) {
-                    recorder.chunk(fingerprint)?;
-                }
-                if let Some(Encrypted { clear, chunk }) = encrypted {
-                    writer.push(&clear, chunk)?;
-                    recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(writer))?;
-                }
-                progress.advance(rows as u64);
+        rows.encrypt(plan, flow, stored, progress, |Made { fingerprint, encrypted, .. }| {
+            if let (Some(recorder), Some(fingerprint)) = (&mut recorder, fingerprint) {
+                recorder.chunk(fingerprint)?;
             }
-        })
-    }
-
-    fn flow(&self, plan: &ChunkPlan<'_>) -> Result<Flow, ClientError> {
-        let threads = self.pool.current_num_threads();
-        let limits = [self.memory_limit, memory_limit(threads)];
-        let Some(limit) = limits.into_iter().flatten().min() else { return Ok(Flow::unlimited(threads)) };
-        Flow::within(limit, threads, &Need::of(&self.half.schema, plan, self.source.decode_bytes()))
-    }
-
-    /// Refuses an encryption that has taken more memory than its limit, by the system's own count. The model should have kept it
-    /// below, but does not know files with unusual pages.
-    ///
-    /// `before` is the peak of the process before this encryption, which is not its fault.
-    fn check_memory(&self, before: Option<u64>) -> Result<(), ClientError> {
-        let Some(limit) = self.memory_limit else { return Ok(()) };
-        match peak_resident_bytes() {
-            Some(found) if found > limit && before.is_none_or(|before| found > before) => {
-                Err(ClientError::MemoryPassed { limit, found })
+            if let Some(Encrypted { clear, chunk }) = encrypted {
+                writer.push(&clear, chunk)?;
+                recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(writer))?;
             }
-            _ => Ok(()),
-        }
+            Ok(())
+        })?;
+        recorder.map_or(Ok(()), |recorder| recorder.end())
     }
 
     /// Refuses a table whose encrypted columns alone will not fit the disk. An estimated number of rows is cut by a fifth.
@@ -270,10 +219,4 @@ pub(crate) fn plan_encodings(
     };
     let encodings = hush_plan::plan_encodings(schema, needs, rows, &mut new_id)?;
     failed.map_or(Ok(encodings), Err)
-}
-
-/// Sealed columns: place in a batch and name, in file order.
-pub(crate) fn sealed_columns(schema: &Schema) -> Vec<(usize, &str)> {
-    let columns = schema.columns.iter().enumerate();
-    columns.filter(|(_, c)| c.protect == Protection::Seal).map(|(i, c)| (i, c.name.as_str())).collect()
 }

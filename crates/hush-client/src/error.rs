@@ -77,6 +77,28 @@ pub enum ClientError {
         /// The place.
         place: String,
     },
+    /// Rows that are added must be encrypted like those that are there.
+    #[error(
+        "{place} was encrypted anew while rows were prepared for it\n  Way out: append them once more. Nothing was added."
+    )]
+    Reencrypted {
+        /// The place.
+        place: String,
+    },
+    /// A batch with the name of one that is in the table, and other rows.
+    #[error(
+        "batch {batch:?} is in the table since version {version}, with {rows} rows; these are {found} rows, and not the same\n  Ways out: another name for other rows; the file of that time. Nothing was added."
+    )]
+    OtherBatch {
+        /// The batch's name.
+        batch: String,
+        /// The version that brought it.
+        version: u64,
+        /// Its rows.
+        rows: u64,
+        /// The rows that were given now.
+        found: u64,
+    },
     /// An encryption was interrupted here that this one does not continue.
     #[error("{place} holds an interrupted encryption {what}")]
     Unfinished {
@@ -390,6 +412,8 @@ impl ClientError {
             Self::Occupied { .. } => "HUSH-C071",
             Self::Changed { .. } => "HUSH-C072",
             Self::Unfinished { .. } => "HUSH-C073",
+            Self::Reencrypted { .. } => "HUSH-C074",
+            Self::OtherBatch { .. } => "HUSH-C075",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -443,6 +467,7 @@ impl ClientError {
             Self::Changed { .. }
             | Self::NotPushed { .. }
             | Self::Occupied { .. }
+            | Self::Reencrypted { .. }
             | Self::Release(_)
             | Self::SchemaEdit { .. }
             | Self::SchemaFile { .. }
@@ -455,7 +480,7 @@ impl ClientError {
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(hush_table::source::SourceError::Server { .. }) => ErrorKind::Usage,
             Self::Source(source) => source.store_fault().map_or(ErrorKind::Data, StoreFault::kind),
-            Self::OutOfBounds { .. } => ErrorKind::Data,
+            Self::OtherBatch { .. } | Self::OutOfBounds { .. } => ErrorKind::Data,
             Self::Finish { .. } | Self::Magnitude => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
             Self::Exec(source) => match source.kind() {

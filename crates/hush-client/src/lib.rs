@@ -16,6 +16,7 @@
 //! others than the key's owner.
 
 mod account;
+mod append;
 mod arrays;
 mod ask;
 mod bounds;
@@ -62,6 +63,7 @@ mod table;
 mod threads;
 
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
+pub use append::{AppendOptions, AppendReport, append};
 pub use ask::{Outcome, PreparedQuery};
 pub use columns::kernels;
 pub use data::{open_data, schema_path};

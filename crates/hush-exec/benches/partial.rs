@@ -189,6 +189,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
             clear: Some(clear.file),
             encrypted: Some(encrypted.file),
             delivery: None,
+            append: None,
         });
         first += count;
     }
@@ -211,6 +212,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         chains: Vec::new(),
         keys: Vec::new(),
         zones: None,
+        batches: Vec::new(),
         sealed_schema: Vec::new(),
     };
     let key = seed.verifying_key().to_bytes();

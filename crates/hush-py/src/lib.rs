@@ -27,7 +27,7 @@ mod _hushtable {
     #[pymodule_export]
     use crate::data::{Answer, Source};
     #[pymodule_export]
-    use crate::owner::{Key, encrypt};
+    use crate::owner::{Key, append, encrypt};
     #[pymodule_export]
     use crate::schema::Schema;
     #[pymodule_export]

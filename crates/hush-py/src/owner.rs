@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 
 use hush::{
-    EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins, Present, Protection, WorkFactor,
+    AppendOptions, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins, Present,
+    Protection, TableLocation, WorkFactor,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::data::Source;
 use crate::error::OrRaise;
@@ -129,4 +131,34 @@ pub(crate) fn encrypt(
     notes.extend(not_kept(&dropped.collect::<Vec<_>>()));
     notes.extend(hush::reading_notes(&options.schema, &options.source));
     Ok(notes)
+}
+
+/// Adds rows to a table. Returns the version and rows of the table, the rows and bytes that came, the version that had brought the batch, and
+/// the rows beyond the schema's `max_rows`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
+pub(crate) fn append<'py>(
+    py: Python<'py>,
+    place: PathBuf,
+    token_file: Option<PathBuf>,
+    source: &Source,
+    key: &Key,
+    batch: Option<String>,
+    memory_limit: Option<u64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let pins = key.pins();
+    let options = AppendOptions { source: source.source.clone(), batch, threads, memory_limit, pins };
+    let report = source.settle(work::run(py, |progress| {
+        let location = TableLocation::of(&place, token_file.as_deref())?;
+        hush::append(location.place(), &options, &key.key, progress)
+    }))?;
+    let dict = PyDict::new(py);
+    dict.set_item("rows", report.rows)?;
+    dict.set_item("bytes", report.bytes)?;
+    dict.set_item("version", report.version)?;
+    dict.set_item("table_rows", report.table_rows)?;
+    dict.set_item("known_since", report.known_since)?;
+    dict.set_item("rows_beyond", report.rows_beyond)?;
+    Ok(dict)
 }

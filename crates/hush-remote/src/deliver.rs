@@ -26,16 +26,26 @@ pub(super) fn deliver(
     let base = table_path(table)?;
     let store = TableStore::local(directory)?;
     let delivery = signed.delivery();
-    for (kind, file) in [(FileKind::Encrypted, delivery.encrypted), (FileKind::Clear, delivery.clear)] {
-        let Some(file) = file else { continue };
-        let upload =
-            Upload { transport, store: &store, base: &base, kind, file, expected: true, progress: &Silent };
-        upload.run()?;
-    }
+    let files = [(FileKind::Encrypted, delivery.encrypted), (FileKind::Clear, delivery.clear)];
+    let files = files.into_iter().filter_map(|(kind, file)| Some((kind, file?)));
+    send_parts(transport, &base, &store, files)?;
     let path = path::deliveries(&base);
     let (body, headers) = (signed.as_bytes(), expect(signed.as_bytes().len() as u64).into_iter().collect());
     let call = Call { headers, body, ..Call::new(Method::Put, &path) };
     transport.send(&call).map(drop)
+}
+
+/// Uploads files of parts, each unless the server has it.
+pub(super) fn send_parts(
+    transport: &Transport,
+    base: &str,
+    store: &TableStore,
+    files: impl IntoIterator<Item = (FileKind, PartFile)>,
+) -> Result<(), RemoteError> {
+    for (kind, file) in files {
+        Upload { transport, store, base, kind, file, expected: true, progress: &Silent }.run()?;
+    }
+    Ok(())
 }
 
 /// The deliveries after `after`, and the id at which the list goes on. Ids must rise, so that no server sends us in a circle.

@@ -231,6 +231,19 @@ impl RemoteServer {
         deliver::part(&self.transport, table, kind, file)
     }
 
+    /// Sends files of parts that a version to come will name, from a store that has them. What the server has already is not sent again.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] for files that are too large, or a full server; [`RemoteError::Table`] for files that the store lacks.
+    pub fn send_parts(
+        &self,
+        table: &str,
+        store: &TableStore,
+        files: impl IntoIterator<Item = (FileKind, PartFile)>,
+    ) -> Result<(), RemoteError> {
+        deliver::send_parts(&self.transport, &table_path(table)?, store, files)
+    }
+
     /// Makes a manifest the table's present version; the server must have all of its parts.
     ///
     /// # Errors

@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use hush_table::{
-    Bucket, Projection, RecordLog, SeenVersion, SignedManifest, TableError, TableStore, TableUri,
+    Bucket, Manifest, PartEntry, Projection, RecordLog, SeenVersion, SignedManifest, TableError, TableStore,
+    TableUri,
 };
 use object_store::ObjectStore;
 use object_store::path::Path as Prefix;
@@ -264,6 +265,7 @@ impl Catalog {
             // Whose table it is must be known.
             found => Some(found?),
         };
+        let is_known = current.is_some();
         if let Some(current) = &current {
             if current.as_bytes() == container {
                 if place.mend_manifest(current)? {
@@ -273,7 +275,8 @@ impl Catalog {
             }
             check_succession(current, &manifest)?;
         }
-        let fresh = check_parts(&place, &manifest, &seeds)?;
+        let checked = current.as_ref().map(|current| checked_parts(current.manifest(), manifest.manifest()));
+        let fresh = check_parts(&place, &checked.unwrap_or_default(), &manifest, &seeds)?;
         seeds.record(&manifest.manifest().key_id, &fresh)?;
         place.commit_over_damage(&manifest)?;
         let manifest = Arc::new(manifest);
@@ -282,7 +285,7 @@ impl Catalog {
             // They are told apart from those that wait, and go with the next version.
             tracing::error!(code = error.code(), "deliveries that were taken in remain");
         }
-        Ok(if current.is_some() { Committed::Replaced } else { Committed::Created })
+        Ok(if is_known { Committed::Replaced } else { Committed::Created })
     }
 
     /// Deletes a table, committed or not. It is gone at once; its files go after.
@@ -351,9 +354,21 @@ impl Catalog {
     }
 }
 
-/// Checks that all parts are there in the stated form; returns the seeds of parts not seen before.
+/// A part and the number of its first chunk in its file.
+type CheckedPart<'a> = (&'a PartEntry, u32);
+
+/// The parts of the present version that the next one takes over as they are: they were checked when they came.
+fn checked_parts<'a>(current: &'a Manifest, next: &Manifest) -> HashSet<CheckedPart<'a>> {
+    if current.encodings != next.encodings || current.sealed_columns != next.sealed_columns {
+        return HashSet::new();
+    }
+    current.placed_parts().map(|(at, entry)| (entry, entry.first_written(at))).collect()
+}
+
+/// Checks that all parts are there, and that those which are not `checked` have the stated form; returns the seeds of parts not seen before.
 fn check_parts(
     place: &TableStore,
+    checked: &HashSet<CheckedPart<'_>>,
     manifest: &SignedManifest,
     seeds: &SeedLog,
 ) -> Result<Vec<seeds::Entry>, ApiError> {
@@ -365,6 +380,9 @@ fn check_parts(
     let mut fresh = Vec::new();
     for (at, entry) in body.placed_parts() {
         let Some(file) = entry.encrypted else { continue };
+        if checked.contains(&(entry, entry.first_written(at))) {
+            continue;
+        }
         let part = place.open_encrypted(body, at, entry)?;
         let wanted = Projection { seed: true, ..Projection::default() };
         let mut own = HashSet::new();

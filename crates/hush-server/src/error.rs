@@ -77,7 +77,7 @@ codes! {
     OtherOwner = "HUSH-V017", CONFLICT,
         "the table belongs to another signing key; use that key, another table name, or delete the table first";
     /// Not newer.
-    OldVersion = "HUSH-V018", CONFLICT, "the table already has this version or a newer one; a manifest must be newer";
+    OldVersion = code::OLD_VERSION, CONFLICT, "the table already has this version or a newer one; a manifest must be newer";
     /// Parts absent.
     PartsMissing = "HUSH-V019", CONFLICT, "parts of the manifest are missing or of another size; upload them first";
     /// A chunk seed occurs twice.

@@ -37,12 +37,12 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, Counted, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount,
-    EvalOptions, Evaluation, Explanation, MAX_REJECTIONS, Measured, Moved, NewPassphrase, Numbers, Outcome,
-    OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf,
-    ProfileInUse, Progress, Proposal, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked,
-    SchemeKind, SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile, VectorSource, Verified,
-    WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
+    Accepted, Account, Analysis, AppendOptions, AppendReport, Counted, DeviceFit, EncryptOptions, Encrypted,
+    ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation, MAX_REJECTIONS, Measured, Moved,
+    NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery,
+    Present, PrivateHalf, ProfileInUse, Progress, Proposal, Pushed, Rehearsal, RehearsalOptions,
+    RejectedDelivery, Revoked, SchemeKind, SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile,
+    VectorSource, Verified, WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -214,6 +214,19 @@ pub fn encrypt(
         _ => options.clone(),
     };
     Ok(hush_client::encrypt(&options, key, progress)?)
+}
+
+/// Adds rows to a table; see [`hush_client::append`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn append(
+    place: TablePlace<'_>,
+    options: &AppendOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<AppendReport, Error> {
+    Ok(hush_client::append(place, options, key, progress)?)
 }
 
 /// Takes a table over from a server or an object store, checked; see [`hush_client::pull`].

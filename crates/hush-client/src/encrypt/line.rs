@@ -35,18 +35,18 @@ struct Worker {
 }
 
 /// What has become of a chunk.
-pub(super) struct Made {
-    pub(super) rows: usize,
+pub(crate) struct Made {
+    pub(crate) rows: usize,
     /// The fingerprint of its rows, where a journal is kept.
-    pub(super) fingerprint: Option<u128>,
+    pub(crate) fingerprint: Option<u128>,
     /// `None` if it is stored.
-    pub(super) encrypted: Option<Encrypted>,
+    pub(crate) encrypted: Option<Encrypted>,
 }
 
 /// A chunk as the writer takes it.
-pub(super) struct Encrypted {
-    pub(super) clear: RecordBatch,
-    pub(super) chunk: EncodedChunk,
+pub(crate) struct Encrypted {
+    pub(crate) clear: RecordBatch,
+    pub(crate) chunk: EncodedChunk,
 }
 
 /// A chunk that a thread works on.

@@ -35,15 +35,15 @@ const PARTS: [&[(u64, usize)]; 2] = [
 
 /// How chunks pass through the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flow {
+pub(crate) struct Flow {
     /// Chunks that are typed and encrypted together; as many are read ahead.
     pub(super) window: usize,
     /// Most bytes of a chunk that is read ahead without being typed; 0 if all are typed as they are read.
     pub(super) raw_bytes: usize,
     /// Bytes at which a part is cut.
-    pub(super) part_bytes: u64,
+    pub(crate) part_bytes: u64,
     /// Parts that are written at a time.
-    pub(super) parts_in_flight: usize,
+    pub(crate) parts_in_flight: usize,
     /// Most bytes of texts in a chunk.
     pub(super) text_bytes: usize,
 }

@@ -2,14 +2,14 @@
 //! For tests: a small table in many parts, as large ones have them.
 
 use hush_encode::{clear_rows, clear_schema};
-use hush_keys::{Encryptor, OwnerSeed, SealKey};
+use hush_keys::{Encryptor, OwnerSeed};
 use hush_table::manifest::{BODY_FORMAT, DeviceRules};
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
 use hush_table::source::Source;
 use hush_table::{CHUNK_ROWS, ClearColumn, Manifest, PartEntry, SignedManifest, TableStore};
 
-use super::{new_identity, sealed_columns};
-use crate::chunk::ChunkPlan;
+use super::new_identity;
+use crate::chunk::{ChunkPlan, seals_of};
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
@@ -27,9 +27,8 @@ pub(crate) fn encrypt_parts(
     let identity = new_identity(owner, schema.table.clone())?;
     let of_table = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let keys = ColumnKeys::derive(of_table, &half.encodings)?;
-    let sealed = sealed_columns(schema);
-    let seals: Vec<SealKey> = (0..sealed.len() as u32).map(|number| of_table.column_seal(number)).collect();
-    let plan = ChunkPlan { keys: &keys, positions: schema.positions(), sealed, seals: &seals, scheme };
+    let seals = seals_of(of_table, schema);
+    let plan = ChunkPlan::new(schema, &keys, &seals, scheme);
     let clear = clear_schema(schema);
     let ids: Vec<_> = half.encodings.iter().map(|encoding| encoding.public.id).collect();
     let (mut encryptor, mut parts) = (Encryptor::new(), Vec::new());
@@ -37,8 +36,14 @@ pub(crate) fn encrypt_parts(
         let mut batches = source.typed(schema)?;
         let batch = batches.next().ok_or(ClientError::Internal { what: "a part has no rows" })??;
         assert!(batches.next().is_none() && batch.rows <= CHUNK_ROWS as usize);
-        let mut entry =
-            PartEntry { rows: batch.rows as u64, chunks: 1, clear: None, encrypted: None, delivery: None };
+        let mut entry = PartEntry {
+            rows: batch.rows as u64,
+            chunks: 1,
+            clear: None,
+            encrypted: None,
+            delivery: None,
+            append: None,
+        };
         if !ids.is_empty() || !plan.sealed.is_empty() {
             let mut writer = EncryptedPartWriter::new(&ids, plan.sealed.len() as u32, index);
             writer.push(plan.encrypt(&mut encryptor, index, &batch)?)?;
@@ -73,6 +78,7 @@ pub(crate) fn encrypt_parts(
         chains: Vec::new(),
         keys: Vec::new(),
         zones: None,
+        batches: Vec::new(),
         sealed_schema: half.seal(of_table)?,
     };
     let signed = SignedManifest::sign(manifest, &identity.verifying_key, |bytes| owner.sign(bytes))?;

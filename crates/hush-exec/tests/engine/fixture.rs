@@ -180,6 +180,7 @@ impl Fixture {
                 clear: None,
                 encrypted: Some(encrypted.file),
                 delivery: None,
+                append: None,
             };
             if clear == Clear::Columns {
                 let plain = plain.finish().unwrap();
@@ -207,6 +208,7 @@ impl Fixture {
             chains: Vec::new(),
             keys: Vec::new(),
             zones: None,
+            batches: Vec::new(),
             sealed_schema: Vec::new(),
         };
         store.put_zones(&mut manifest).unwrap();

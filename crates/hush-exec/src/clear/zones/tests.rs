@@ -92,7 +92,14 @@ fn part(batch: &RecordBatch) -> ClearPart {
     writer.push(batch).unwrap();
     let written = writer.finish().unwrap();
     let rows = batch.num_rows() as u64;
-    let entry = PartEntry { rows, chunks: 1, clear: Some(written.file), encrypted: None, delivery: None };
+    let entry = PartEntry {
+        rows,
+        chunks: 1,
+        clear: Some(written.file),
+        encrypted: None,
+        delivery: None,
+        append: None,
+    };
     let schema = batch.schema();
     let columns =
         schema.fields().iter().map(|field| ClearColumn::new(field.name(), field.data_type()).unwrap());
@@ -113,6 +120,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         chains: Vec::new(),
         keys: Vec::new(),
         zones: None,
+        batches: Vec::new(),
         sealed_schema: Vec::new(),
     };
     ClearPart::open(PartSource::from_memory(written.bytes), &manifest, &entry).unwrap()

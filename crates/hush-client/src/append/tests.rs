@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows that are added by one, by many at once, twice, and to a table that changes meanwhile; against the rows that were given.
+
+use std::path::PathBuf;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Int64Type;
+use arrow::util::display::array_value_to_string;
+use hush_remote::Silent;
+use hush_table::TableStore;
+use hush_table::source::OpenOptions;
+use object_store::memory::InMemory;
+
+use super::*;
+use crate::decrypt::TableDecryption;
+use crate::owner::{EncryptOptions, encrypt};
+use crate::table::OwnedTable;
+
+const SCHEMA: &str = r#"format = 1
+table = "t"
+status = "approved"
+max_rows = 1000000
+[columns.id]
+type = "text"
+protect = "seal"
+[columns.ward]
+type = "category"
+protect = "clear"
+[columns.load]
+type = "int(32)"
+range = [0, 1000]
+protect = "encrypt"
+[columns.level]
+type = "float(3)"
+protect = "encrypt"
+"#;
+/// Rows are added, and products of rows evaluated.
+const WORKLOAD: &str = "SELECT ward, load * load AS square FROM t; SELECT SUM(level) FROM t;";
+
+/// A row as a file has it; equal numbers have equal rows.
+fn row(number: usize) -> String {
+    let level = [-1.5, 0.25, 1.0, 0.0][number % 4];
+    format!("id{number},{},{},{level}\n", ["a", "b", "c"][number % 3], number * 37 % 1001)
+}
+
+fn source(rows: impl IntoIterator<Item = usize>) -> Source {
+    let rows: String = rows.into_iter().map(row).collect();
+    let text = format!("id,ward,load,level\n{rows}");
+    Source::from_bytes(text.into_bytes().into(), &OpenOptions::default()).unwrap()
+}
+
+/// A table of the rows 0 to 9, its owner and what the owner has seen.
+struct Case {
+    directory: tempfile::TempDir,
+    owner: OwnerKey,
+    pins: Pins,
+}
+
+impl Case {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let pins = Pins::in_directory(&directory.path().join("pins"));
+        let case = Self { directory, owner: OwnerKey::temporary().unwrap(), pins };
+        case.encrypt(false);
+        case
+    }
+
+    fn encrypt(&self, replace: bool) {
+        let (schema, workload) = (self.path("schema.toml"), self.path("workload.sql"));
+        std::fs::write(&schema, SCHEMA).unwrap();
+        std::fs::write(&workload, WORKLOAD).unwrap();
+        let options = EncryptOptions {
+            source: source(0..10),
+            schema: crate::read_approved_schema(&schema).unwrap(),
+            output: self.path("T"),
+            workload: Some(workload),
+            threads: 2,
+            memory_limit: None,
+            pins: self.pins.clone(),
+            replace,
+        };
+        encrypt(&options, &self.owner, &Silent).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn options(&self, rows: impl IntoIterator<Item = usize>, batch: Option<&str>) -> AppendOptions {
+        let (source, batch, pins) = (source(rows), batch.map(str::to_owned), self.pins.clone());
+        AppendOptions { source, batch, threads: 2, memory_limit: None, pins }
+    }
+
+    fn append(
+        &self,
+        rows: impl IntoIterator<Item = usize>,
+        batch: Option<&str>,
+    ) -> Result<AppendReport, ClientError> {
+        let options = self.options(rows, batch);
+        append(TablePlace::Directory(&self.path("T")), &options, &self.owner, &Silent)
+    }
+
+    /// The table in an object store.
+    fn bucket(&self) -> TableStore {
+        let bucket = TableStore::new(std::sync::Arc::new(InMemory::new()), "t".into());
+        let local = TableStore::local_existing(self.path("T")).unwrap();
+        local.copy_version(&local.load().unwrap(), &bucket, &|_| ()).unwrap();
+        bucket
+    }
+
+    fn files(&self) -> usize {
+        std::fs::read_dir(self.path("T/parts")).unwrap().count()
+    }
+
+    /// What the table gives back and what it answers, against the rows that it should have in this order.
+    fn check(&self, rows: &[usize]) {
+        self.check_at(TablePlace::Directory(&self.path("T")), rows);
+    }
+
+    fn check_at(&self, place: TablePlace<'_>, rows: &[usize]) {
+        let decryption = TableDecryption::open(place, &self.owner, &self.pins, None, &Silent).unwrap();
+        let mut found = String::new();
+        for batch in decryption {
+            let batch = batch.unwrap();
+            for at in 0..batch.num_rows() {
+                let cell =
+                    |column: &str| array_value_to_string(batch.column_by_name(column).unwrap(), at).unwrap();
+                found.push_str(&format!("{},{},{}\n", cell("id"), cell("ward"), cell("load")));
+            }
+        }
+        let expected = |number: &usize| {
+            let row = row(*number);
+            format!("{}\n", row.rsplit_once(',').unwrap().0)
+        };
+        assert_eq!(found, rows.iter().map(expected).collect::<String>());
+
+        let table = match place {
+            TablePlace::Directory(path) => OwnedTable::open_directory(path, &self.owner, &self.pins, 2),
+            TablePlace::Bucket(store) => OwnedTable::open_bucket(store, &self.owner, &self.pins, 2),
+            TablePlace::Server(..) => panic!("no server here"),
+        };
+        let table = table.unwrap();
+        let ask = |sql: &str| table.ask(sql, &Silent).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let load = |number: &usize| (number * 37 % 1001) as i64;
+        let sums = ask("SELECT COUNT(*) AS n, CAST(SUM(load) AS BIGINT) AS s FROM t WHERE ward <> 'b'");
+        let kept: Vec<&usize> = rows.iter().filter(|number| *number % 3 != 1).collect();
+        let number = |column: usize| sums.batches[0].column(column).as_primitive::<Int64Type>().value(0);
+        assert_eq!((number(0), number(1)), (kept.len() as i64, kept.iter().map(|number| load(number)).sum()));
+        // Products are answered chunk by chunk, with the numbers that their headers have.
+        let squares = ask("SELECT ward, load * load AS square FROM t WHERE ward = 'c'");
+        let mut found = Vec::new();
+        for batch in &squares.batches {
+            let column = batch.column_by_name("square").unwrap();
+            let texts = (0..column.len()).map(|at| array_value_to_string(column, at).unwrap());
+            found.extend(texts.map(|text| text.parse::<i64>().unwrap()));
+        }
+        let third = rows.iter().filter(|number| *number % 3 == 2).map(|number| load(number) * load(number));
+        assert_eq!(found, third.collect::<Vec<i64>>());
+    }
+}
+
+#[test]
+fn appended_rows_are_rows_of_the_table() {
+    let case = Case::new();
+    let report = case.append(10..15, None).unwrap();
+    assert_eq!((report.rows, report.version, report.table_rows, report.rows_beyond), (5, 2, 15, 0));
+    // More than a part has, so that chunks of an append are numbered through its parts; then few again.
+    let many = 15..15 + 64 * 8192 + 700;
+    assert_eq!(case.append(many.clone(), Some("many")).unwrap().version, 3);
+    assert_eq!(case.append([3, 4], None).unwrap().table_rows, many.end as u64 + 2);
+    case.check(&(0..many.end).chain([3, 4]).collect::<Vec<_>>());
+    let table = TableStore::local_existing(case.path("T")).unwrap().load().unwrap();
+    let firsts = table.manifest().parts.iter().map(|part| part.append.map(|append| append.first));
+    let numbered: Vec<_> = firsts.collect();
+    assert!(numbered.len() >= 5 && numbered[0].is_none() && numbered[1] == Some(0), "{numbered:?}");
+    // Parts end by their bytes, so that the numbers of the later ones are not told here.
+    assert!(numbered.iter().flatten().any(|first| *first > 0), "{numbered:?}");
+}
+
+#[test]
+fn no_rows_add_nothing() {
+    let case = Case::new();
+    let before = case.files();
+    for batch in [None, Some("empty")] {
+        let report = case.append([], batch).unwrap();
+        assert_eq!((report.rows, report.version, report.table_rows), (0, 1, 10));
+    }
+    assert_eq!(case.files(), before);
+}
+
+#[test]
+fn a_batch_is_taken_once() {
+    let case = Case::new();
+    assert_eq!(case.append(10..20, Some("monday")).unwrap().version, 2);
+    let files = case.files();
+    for _ in 0..2 {
+        let again = case.append(10..20, Some("monday")).unwrap();
+        assert_eq!((again.rows, again.bytes, again.version, again.known_since), (10, 0, 2, Some(2)));
+    }
+    // Other rows, fewer, more, in another order, none.
+    let others: [Vec<usize>; 5] =
+        [(11..21).collect(), (10..19).collect(), (10..21).collect(), (10..20).rev().collect(), vec![]];
+    for rows in others {
+        let refused = case.append(rows, Some("monday")).unwrap_err();
+        assert_eq!(refused.code(), "HUSH-C075");
+        let text = refused.to_string();
+        assert!(text.contains("\"monday\"") && text.contains("version 2, with 10 rows"), "{text}");
+    }
+    assert_eq!(case.files(), files);
+    // The same rows under another name, or under none, are other rows.
+    assert_eq!(case.append(10..20, Some("tuesday")).unwrap().version, 3);
+    assert_eq!(case.append(10..20, None).unwrap().version, 4);
+    assert_eq!(case.append(10..20, Some("monday")).unwrap().known_since, Some(2));
+    let thrice = (0..20).chain(10..20).chain(10..20);
+    case.check(&thrice.collect::<Vec<_>>());
+}
+
+#[test]
+fn names_of_batches_are_short_and_not_empty() {
+    let case = Case::new();
+    for name in ["", &"x".repeat(257)] {
+        assert_eq!(case.append([1], Some(name)).unwrap_err().code(), "HUSH-U001");
+    }
+    assert_eq!(case.append([1], Some(&"x".repeat(256))).unwrap().version, 2);
+}
+
+/// The manifest is public: neither the names of batches stand in it, nor anything that tells equal rows.
+#[test]
+fn a_manifest_does_not_tell_names_and_contents_of_batches() {
+    let case = Case::new();
+    for name in ["salaries of may", "salaries of june"] {
+        case.append(10..20, Some(name)).unwrap();
+    }
+    let table = TableStore::local_existing(case.path("T")).unwrap().load().unwrap();
+    assert!(!String::from_utf8_lossy(table.as_bytes()).contains("salaries"));
+    let batches = &table.manifest().batches;
+    assert!(batches[0].tag != batches[1].tag && batches[0].content != batches[1].content);
+}
+
+#[test]
+fn rows_that_do_not_fit_change_nothing() {
+    let case = Case::new();
+    let before = case.files();
+    for (rows, code) in [
+        ("id,ward,load\n1,a,2\n", "HUSH-S021"),
+        ("id,ward,load,level\nx,a,1001,0\n", "HUSH-D"),
+        ("id,ward,load,level\nx,a,many,0\n", "HUSH-D"),
+    ] {
+        let source = Source::from_bytes(rows.as_bytes().to_vec().into(), &OpenOptions::default()).unwrap();
+        let options = AppendOptions { source, ..case.options([], None) };
+        let refused = append(TablePlace::Directory(&case.path("T")), &options, &case.owner, &Silent);
+        let refused = refused.unwrap_err();
+        assert!(refused.code().starts_with(code), "{} {refused}", refused.code());
+    }
+    assert_eq!(case.files(), before);
+    case.check(&(0..10).collect::<Vec<_>>());
+    let stranger = OwnerKey::temporary().unwrap();
+    let refused =
+        append(TablePlace::Directory(&case.path("T")), &case.options([1], None), &stranger, &Silent);
+    assert_eq!(refused.unwrap_err().code(), "HUSH-K020");
+}
+
+/// Eight append at a time, two of them the same batch.
+#[test]
+fn all_that_append_at_once_are_in_the_table() {
+    for in_bucket in [false, true] {
+        let case = Case::new();
+        let (path, bucket) = (case.path("T"), case.bucket());
+        let place = if in_bucket { TablePlace::Bucket(&bucket) } else { TablePlace::Directory(&path) };
+        let reports = std::thread::scope(|scope| {
+            let append_rows = |number: usize| {
+                let named = number.min(6);
+                let rows = 100 * named + 100..100 * named + 100 + named + 1;
+                // Each as a process of its own would: with what it remembers itself.
+                let pins = Pins::in_directory(&case.path(&format!("pins-{number}")));
+                let batch = format!("batch {named}");
+                let options = AppendOptions { pins, threads: 1, ..case.options(rows, Some(&batch)) };
+                append(place, &options, &case.owner, &Silent).unwrap()
+            };
+            let threads: Vec<_> = (0..8).map(|number| scope.spawn(move || append_rows(number))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        let mut versions: Vec<u64> = reports
+            .iter()
+            .filter(|report| report.known_since.is_none())
+            .map(|report| report.version)
+            .collect();
+        versions.sort_unstable();
+        assert_eq!(versions, (2..9).collect::<Vec<_>>());
+        assert_eq!(reports.iter().filter(|report| report.known_since.is_some()).count(), 1);
+        let manifest = place.look(&case.pins).unwrap();
+        assert_eq!(manifest.manifest().rows, 10 + (1..8).sum::<u64>());
+        // By the order in which they came.
+        let mut rows: Vec<usize> = (0..10).collect();
+        for part in manifest.manifest().parts.iter().skip(1) {
+            let named = part.rows as usize - 1;
+            rows.extend(100 * named + 100..100 * named + 100 + named + 1);
+        }
+        case.check_at(place, &rows);
+        // Parts of the batch that came second are gone again; in a bucket others may rely on them.
+        if !in_bucket {
+            assert_eq!(case.files(), 2 * manifest.manifest().parts.len());
+        }
+    }
+}
+
+/// Another owner's process encrypts the table anew between the first look and the commit.
+#[test]
+fn rows_for_a_table_that_was_replaced_are_refused() {
+    let case = Case::new();
+    let (bucket, local) = (case.bucket(), TableStore::local_existing(case.path("T")).unwrap());
+    let (place, options) = (TablePlace::Bucket(&bucket), case.options(10..20, None));
+    let opened = place.open(case.owner.seed(), &case.pins).unwrap();
+    let batches = case.owner.seed().batch_key([0; 16]);
+    let (owner, destination) = (case.owner.seed(), Destination::of(place).unwrap());
+    let append = Append { place, options: &options, owner, opened, batches, destination };
+    let stored = append.store(false, &Silent).unwrap();
+    case.encrypt(true);
+    local.copy_version(&local.load().unwrap(), &bucket, &|_| ()).unwrap();
+    assert_eq!(append.commit(stored).unwrap_err().code(), "HUSH-C074");
+    case.check_at(TablePlace::Bucket(&bucket), &(0..10).collect::<Vec<_>>());
+}
