@@ -17,8 +17,10 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod announcement;
 mod id;
 
+pub use announcement::{ANNOUNCEMENT_MAGIC, DeviceJob, MAX_ANNOUNCEMENT_BYTES, SignedAnnouncement};
 pub use id::DeliveryId;
 
 use serde::{Deserialize, Serialize};

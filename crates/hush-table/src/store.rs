@@ -9,13 +9,15 @@
 //! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/versions/<digest>.hush            manifests that were replaced not long ago; not in directories
 //! <prefix>/encryption.journal                how far an encryption that was interrupted has come, sealed
-//! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
+//! <prefix>/deliveries/<device>-<stream>-<number>.delivery    from devices, until the owner takes them in
+//! <prefix>/deliveries/<device>-<job>.job                     all deliveries of a job of many tasks
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
 //!
 //! All functions block; an asynchronous caller runs them on a thread made for blocking. Stores that are
 //! asynchronous themselves are driven by one background runtime of the process.
 
+mod announcements;
 mod catalog;
 #[cfg(feature = "stores")]
 mod cloud;

@@ -5,13 +5,14 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
+use super::announcements::files_of;
 use super::objects::{self, Lookup, Replace};
 use super::{DELIVERIES_NAME, TableStore, files};
-use crate::delivery::{DeliveryId, DeliveryPage, MAX_DELIVERY_BYTES, SignedDelivery};
+use crate::delivery::{DeliveryId, DeliveryPage, DeviceJob, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::digest::DeviceId;
 use crate::error::{DeliveryFault, Operation, TableError};
-use crate::manifest::{Manifest, PartPlace, SignedManifest};
-use crate::part::{ClearPart, EncryptedPart, PartKind, PartName, Projection};
+use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
+use crate::part::{ClearPart, EncryptedPart, PartKind, PartName, Projection, WrittenPart};
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +51,13 @@ impl TableStore {
         if let Some(discarded) = manifest.devices.discarded(id) {
             return known(discarded.container == signed.digest());
         }
-        if let Some(present) = self.read_delivery(id)? {
-            return known(present.as_bytes() == signed.as_bytes());
-        }
-        self.check_delivered(manifest, signed)?;
         let name = id.file_name();
         match &self.directory {
             Some(directory) => {
+                if let Some(present) = self.read_delivery(id)? {
+                    return known(present.as_bytes() == signed.as_bytes());
+                }
+                self.check_delivered(manifest, signed)?;
                 files::sync_directory(&directory.join(super::PARTS_NAME))?;
                 let folder = directory.join(DELIVERIES_NAME);
                 files::write(&folder, &name, signed.as_bytes())?;
@@ -64,19 +65,51 @@ impl TableStore {
                 files::sync_directory(directory)?;
             }
             None => {
+                self.check_delivered(manifest, signed)?;
                 let (path, bytes) =
                     (self.folder(DELIVERIES_NAME).join(name), Bytes::copy_from_slice(signed.as_bytes()));
-                match objects::replace(&self.objects, &path, bytes, Replace::Nothing) {
-                    // Somebody was faster, or the answer to our own request was lost.
+                let delivered = match objects::replace(&self.objects, &path, bytes, Replace::Nothing) {
+                    // It was sent before, or the answer to our own request was lost. Nobody looks before: to whoever may not list, some
+                    // stores refuse to say that there is nothing.
                     Err(TableError::Busy { .. }) => {
                         let present = self.read_delivery(id)?;
-                        return known(present.is_some_and(|present| present.as_bytes() == signed.as_bytes()));
+                        known(present.is_some_and(|present| present.as_bytes() == signed.as_bytes()))?
                     }
-                    done => done?,
-                }
+                    done => done.map(|()| Delivered::Stored)?,
+                };
+                // Parts that a try of more than a day ago has left may have been swept until the delivery named them.
+                self.require_parts(signed)?;
+                return Ok(delivered);
             }
         }
         Ok(Delivered::Stored)
+    }
+
+    /// Stores a part of a delivery to come, after checking that it is the one announced. In an object store what lies under its name
+    /// already stays as it is: so a device needs no right to replace objects. [`TableStore::deliver`] checks what lies there.
+    ///
+    /// # Errors
+    /// [`TableError::PartSize`], [`TableError::PartAltered`]; those of [`TableStore::put_part`].
+    pub fn put_delivered(&self, kind: PartKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
+        self.put_new_part(&self.received(kind, file, bytes)?)
+    }
+
+    /// Stores a part as [`TableStore::put_delivered`] does.
+    ///
+    /// # Errors
+    /// Those of [`TableStore::put_part`].
+    pub fn put_new_part(&self, part: &WrittenPart) -> Result<(), TableError> {
+        if self.is_directory() { self.put_part(part) } else { self.create_part(part) }
+    }
+
+    /// Refuses a delivery of which a part is not there.
+    fn require_parts(&self, signed: &SignedDelivery) -> Result<(), TableError> {
+        for (kind, file) in files_of(signed) {
+            if self.look(&self.part_path(kind, &file.digest))?.is_none() {
+                return Err(TableError::PartMissing { name: kind.file_name(&file.digest) });
+            }
+        }
+        Ok(())
     }
 
     /// All deliveries that wait; see [`TableStore::deliveries_after`].
@@ -87,11 +120,11 @@ impl TableStore {
         Ok(self.deliveries_after(table, None, usize::MAX)?.deliveries)
     }
 
-    /// The deliveries that wait, by device, stream and number: at most `most` of those behind `after`. What is none, or of another
+    /// The deliveries that wait, alone or announced together, by device, stream and number: at most `most` of those behind `after`. What is none, or of another
     /// table or owner, is left out. An id never changes, so that what comes and goes meanwhile moves no other to another page.
     ///
     /// # Cost
-    /// A list of all names, and a read for each of `most`.
+    /// A list of all names, and a read for each of `most` and for each announcement.
     ///
     /// # Errors
     /// [`TableError::Io`].
@@ -101,15 +134,22 @@ impl TableStore {
         after: Option<DeliveryId>,
         most: usize,
     ) -> Result<DeliveryPage, TableError> {
+        let mut announced = self.announced(after, most.saturating_add(1))?;
         let mut ids = self.waiting()?;
         ids.retain(|id| after.is_none_or(|after| after < *id));
+        ids.extend(announced.keys());
         ids.sort_unstable();
+        ids.dedup();
         let next =
             if ids.len() > most { most.checked_sub(1).and_then(|last| ids.get(last)).copied() } else { None };
         ids.truncate(most);
         let mut deliveries = Vec::with_capacity(ids.len());
         for id in ids {
-            let Some(delivery) = self.read_delivery(id)? else { continue };
+            let delivery = match announced.remove(&id) {
+                None => self.read_delivery(id)?,
+                announced => announced,
+            };
+            let Some(delivery) = delivery else { continue };
             if delivery.require_owner(table.key(), table.manifest().table_id).is_ok() {
                 deliveries.push(delivery);
             }
@@ -117,7 +157,8 @@ impl TableStore {
         Ok(DeliveryPage { deliveries, next })
     }
 
-    /// Removes the deliveries that a manifest has settled: taken in, discarded, or made by a device that it revokes. Their parts stay
+    /// Removes the deliveries that a manifest has settled: taken in, discarded, made by a device that it revokes, or of a job that
+    /// another run has delivered. Announced ones go together, with the last of them. Their parts stay
     /// where the manifest names them, and are otherwise what [`TableStore::sweep`] removes.
     ///
     /// # Errors
@@ -125,13 +166,17 @@ impl TableStore {
     pub fn forget_deliveries(&self, settled: &Manifest) -> Result<(), TableError> {
         let taken: HashSet<DeliveryId> = settled.parts.iter().filter_map(|part| part.delivery).collect();
         let rules = &settled.devices;
+        let runs = settled.runs();
         let is_settled = |id: &DeliveryId| {
-            taken.contains(id) || rules.is_revoked(id.device) || rules.discarded(*id).is_some()
+            let is_repeated = runs.get(&DeviceJob::of(*id)).is_some_and(|run| *run != id.stream.run());
+            let is_gone = rules.is_revoked(id.device) || rules.discarded(*id).is_some();
+            taken.contains(id) || is_gone || is_repeated
         };
         let folder = self.folder(DELIVERIES_NAME);
-        let paths =
-            self.waiting()?.into_iter().filter(is_settled).map(|id| folder.clone().join(id.file_name()));
-        objects::delete_all(&self.objects, paths.collect())
+        let alone = self.waiting()?.into_iter().filter(is_settled).map(|id| id.file_name());
+        let names = alone.chain(self.settled_announcements(is_settled)?);
+        let paths = names.map(|name| folder.clone().join(name)).collect();
+        objects::delete_all(&self.objects, paths)
     }
 
     /// How many deliveries of a device wait.
@@ -156,7 +201,8 @@ impl TableStore {
         let folder = self.folder(DELIVERIES_NAME);
         let listed = self.list(DELIVERIES_NAME)?.into_iter();
         let ours = listed.filter(|object| {
-            DeliveryId::of_file_name(&object.name).is_some() || files::is_partial(&object.name)
+            let is_waiting = DeliveryId::of_file_name(&object.name).is_some();
+            is_waiting || DeviceJob::of_file_name(&object.name).is_some() || files::is_partial(&object.name)
         });
         let paths = ours.map(|object| folder.clone().join(object.name)).collect();
         objects::delete_all(&self.objects, paths)
@@ -167,11 +213,9 @@ impl TableStore {
         let mut awaited = HashSet::new();
         for id in self.waiting()? {
             let Some(signed) = self.read_delivery(id)? else { continue };
-            let delivery = signed.delivery();
-            let clear = delivery.clear.map(|file| PartName::new(PartKind::Clear, file.digest));
-            let encrypted = delivery.encrypted.map(|file| PartName::new(PartKind::Encrypted, file.digest));
-            awaited.extend(clear.into_iter().chain(encrypted));
+            awaited.extend(files_of(&signed).map(|(kind, file)| PartName::new(kind, file.digest)));
         }
+        self.announced_parts(&mut awaited)?;
         Ok(awaited)
     }
 

@@ -59,6 +59,16 @@ impl TableStore {
     /// # Errors
     /// [`TableError::PartSize`], [`TableError::PartAltered`] and those of [`TableStore::put_part`].
     pub fn put_received(&self, kind: PartKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
+        self.put_part(&self.received(kind, file, bytes)?)
+    }
+
+    /// The part that somebody else sent, if it is the one announced.
+    pub(super) fn received(
+        &self,
+        kind: PartKind,
+        file: PartFile,
+        bytes: Bytes,
+    ) -> Result<WrittenPart, TableError> {
         let name = kind.file_name(&file.digest);
         let length = bytes.len() as u64;
         if length != file.bytes {
@@ -68,7 +78,20 @@ impl TableStore {
         if part.file.digest != file.digest {
             return Err(TableError::PartAltered { name, found: part.file.digest });
         }
-        self.put_part(&part)
+        Ok(part)
+    }
+
+    /// As [`TableStore::put_part`] in an object store, but without replacing anything.
+    pub(super) fn create_part(&self, part: &WrittenPart) -> Result<(), TableError> {
+        let path = self.part_path(part.kind, &part.file.digest);
+        if let Some(stamp) = objects::create(&self.objects, &path, part.bytes.clone())? {
+            self.known().insert(&path, stamp, GroupChecks::new(part.tree.clone(), false));
+        }
+        if part.tree.is_stored() {
+            let path = self.tree_path(part.kind, &part.tree.digest());
+            objects::create(&self.objects, &path, part.tree.encode().into())?;
+        }
+        Ok(())
     }
 
     /// Stores evaluation keys under their digest, and says where they are for the manifest. Storing them again changes nothing.
