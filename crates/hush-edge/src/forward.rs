@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use hush_remote::RemoteServer;
-use hush_table::part::PartKind;
 use hush_table::{SignedDelivery, TableError, TableStore, TableUri};
 
 use crate::EdgeError;
@@ -138,20 +137,11 @@ impl Forwarder<'_> {
     }
 
     fn deliver_to(&self, table: &TableStore, signed: &SignedDelivery) -> Result<(), EdgeError> {
-        self.copy_parts(table, signed)?;
-        table.deliver(signed)?;
-        Ok(())
-    }
-
-    fn copy_parts(&self, table: &TableStore, signed: &SignedDelivery) -> Result<(), EdgeError> {
-        let delivery = signed.delivery();
-        for (kind, file) in [(PartKind::Encrypted, delivery.encrypted), (PartKind::Clear, delivery.clear)] {
-            let Some(file) = file else { continue };
+        table.deliver_parts(signed, |kind, file| {
             let source = self.spool.store().open_part(kind, &file)?;
             let path = self.spool.directory().to_owned();
-            let bytes = source.read_all().map_err(|source| EdgeError::File { what: "read", path, source })?;
-            table.put_delivered(kind, file, bytes)?;
-        }
+            source.read_all().map_err(|source| EdgeError::File { what: "read", path, source })
+        })?;
         Ok(())
     }
 }

@@ -126,6 +126,12 @@ pub fn accept_deliveries(
             pins.check_and_remember(&next)?;
         }
     }
+    if choice.has_leftovers
+        && let Ok(store) = place.files()
+    {
+        // What cannot be removed now, a later run removes; a server removes it with the next version.
+        let _ = store.forget_deliveries(&present);
+    }
     let mut accepted = choice.accepted;
     (accepted.version, accepted.table_rows) = (present.version, present.rows);
     accepted.waiting = accepted.out_of_order + accepted.outdated + accepted.held;
@@ -163,6 +169,8 @@ struct Choice {
     encodings: Digest,
     /// The next number of each stream.
     expected: BTreeMap<(DeviceId, StreamId), u64>,
+    /// Whether deliveries were met that were settled before: a run that ended between commit and removal has left them.
+    has_leftovers: bool,
     /// The run of each job that was taken.
     runs: BTreeMap<DeviceJob, RunId>,
     /// Encrypted files of the table: one delivered twice would count its rows twice.
@@ -176,7 +184,7 @@ impl Choice {
         let expected = manifest.next_numbers();
         let runs = manifest.runs();
         let files = manifest.parts.iter().filter_map(|part| part.encrypted).collect();
-        Self { manifest, accepted, encodings, expected, runs, files }
+        Self { manifest, accepted, encodings, expected, has_leftovers: false, runs, files }
     }
 
     /// Discards waiting deliveries for good.
@@ -220,11 +228,12 @@ impl Choice {
             let expected = self.expected.get(&(device, id.stream)).copied().unwrap_or(0);
             let rules = &self.manifest.devices;
             if rules.is_revoked(device) || id.number < expected {
-                // Settled already, but not removed then. The next version removes it.
+                self.has_leftovers = true;
                 continue;
             }
             let run = self.runs.get(&DeviceJob::of(id));
             if run.is_some_and(|run| *run != id.stream.run()) {
+                self.has_leftovers = true;
                 self.accepted.repeated += 1;
             } else if signed.delivery().encodings != self.encodings {
                 self.accepted.outdated += 1;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 
+use super::deliveries::require_files;
 use super::objects::{self, Lookup, Replace};
 use super::{DELIVERIES_NAME, Delivered, TableStore, files};
 use crate::delivery::{DeliveryId, DeviceJob, MAX_ANNOUNCEMENT_BYTES, SignedAnnouncement, SignedDelivery};
@@ -85,7 +86,6 @@ impl TableStore {
         manifest: &Manifest,
         announcement: &SignedAnnouncement,
     ) -> Result<(), TableError> {
-        let has = (!manifest.clear_columns.is_empty(), manifest.has_encrypted_files());
         let listed = self.list(super::PARTS_NAME)?.into_iter();
         let present: BTreeMap<String, u64> = listed.map(|object| (object.name, object.bytes)).collect();
         for (kind, file) in announcement.deliveries().iter().flat_map(files_of) {
@@ -98,16 +98,7 @@ impl TableStore {
                 Some(_) => {}
             }
         }
-        let is_whole = |signed: &SignedDelivery| {
-            let delivery = signed.delivery();
-            (delivery.clear.is_some(), delivery.encrypted.is_some()) == has
-        };
-        let fault = DeliveryFault::Files;
-        if announcement.deliveries().iter().all(is_whole) {
-            Ok(())
-        } else {
-            Err(TableError::BadDelivery { fault })
-        }
+        announcement.deliveries().iter().try_for_each(|signed| require_files(manifest, signed))
     }
 
     /// The announced deliveries behind `after`, at most the first `most` of them.

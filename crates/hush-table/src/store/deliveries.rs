@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::announcements::files_of;
 use super::objects::{self, Lookup, Replace};
+use super::parts::received;
 use super::{DELIVERIES_NAME, TableStore, files};
 use crate::delivery::{DeliveryId, DeliveryPage, DeviceJob, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::digest::DeviceId;
@@ -35,66 +36,50 @@ impl TableStore {
     /// Two passes over the parts for their digests, unless they were checked before.
     pub fn deliver(&self, signed: &SignedDelivery) -> Result<Delivered, TableError> {
         let table = self.load()?;
-        let manifest = table.manifest();
-        signed.require_owner(table.key(), manifest.table_id)?;
-        let id = signed.delivery().id;
-        if manifest.devices.is_revoked(id.device) {
-            return Err(TableError::BadDelivery { fault: DeliveryFault::Revoked });
+        if let Some(known) = settled(&table, signed)? {
+            return Ok(known);
         }
-        let known = |same: bool| {
-            let other = TableError::BadDelivery { fault: DeliveryFault::Conflict };
-            if same { Ok(Delivered::Known) } else { Err(other) }
-        };
-        if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
-            return known(*taken == signed.delivery().part_entry());
+        if self.is_directory()
+            && let Some(present) = self.read_delivery(signed.delivery().id)?
+        {
+            return known(present.as_bytes() == signed.as_bytes());
         }
-        if let Some(discarded) = manifest.devices.discarded(id) {
-            return known(discarded.container == signed.digest());
-        }
-        let name = id.file_name();
-        match &self.directory {
-            Some(directory) => {
-                if let Some(present) = self.read_delivery(id)? {
-                    return known(present.as_bytes() == signed.as_bytes());
-                }
-                self.check_delivered(manifest, signed)?;
-                files::sync_directory(&directory.join(super::PARTS_NAME))?;
-                let folder = directory.join(DELIVERIES_NAME);
-                files::write(&folder, &name, signed.as_bytes())?;
-                files::sync_directory(&folder)?;
-                files::sync_directory(directory)?;
-            }
-            None => {
-                self.check_delivered(manifest, signed)?;
-                let (path, bytes) =
-                    (self.folder(DELIVERIES_NAME).join(name), Bytes::copy_from_slice(signed.as_bytes()));
-                let delivered = match objects::replace(&self.objects, &path, bytes, Replace::Nothing) {
-                    // It was sent before, or the answer to our own request was lost. Nobody looks before: to whoever may not list, some
-                    // stores refuse to say that there is nothing.
-                    Err(TableError::Busy { .. }) => {
-                        let present = self.read_delivery(id)?;
-                        known(present.is_some_and(|present| present.as_bytes() == signed.as_bytes()))?
-                    }
-                    done => done.map(|()| Delivered::Stored)?,
-                };
-                // Parts that a try of more than a day ago has left may have been swept until the delivery named them.
-                self.require_parts(signed)?;
-                return Ok(delivered);
-            }
-        }
-        Ok(Delivered::Stored)
+        self.check_delivered(table.manifest(), signed)?;
+        self.write_delivery(signed)
     }
 
-    /// Stores a part of a delivery to come, after checking that it is the one announced. In an object store what lies under its name
-    /// already stays as it is: so a device needs no right to replace objects. [`TableStore::deliver`] checks what lies there.
+    /// Stores the parts of a delivery, which `read` gives, and lets it wait: for a device that writes to the table's place by itself.
+    ///
+    /// In an object store nothing is listed, replaced or deleted, and nothing is read back but the manifest; so a device's rights can be
+    /// those to create objects below `parts/` and `deliveries/`, and to get them and the manifest. The owner looks at what is there
+    /// before the table has it.
     ///
     /// # Errors
-    /// [`TableError::PartSize`], [`TableError::PartAltered`]; those of [`TableStore::put_part`].
-    pub fn put_delivered(&self, kind: PartKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
-        self.put_new_part(&self.received(kind, file, bytes)?)
+    /// As [`TableStore::deliver`]; [`TableError::PartSize`] and [`TableError::PartAltered`] for other bytes than announced. The same call
+    /// again finishes what was left.
+    pub fn deliver_parts<E: From<TableError>>(
+        &self,
+        signed: &SignedDelivery,
+        read: impl Fn(PartKind, PartFile) -> Result<Bytes, E>,
+    ) -> Result<Delivered, E> {
+        let table = self.load()?;
+        if let Some(known) = settled(&table, signed)? {
+            return Ok(known);
+        }
+        for (kind, file) in files_of(signed) {
+            self.put_new_part(&received(kind, file, read(kind, file)?)?)?;
+        }
+        if self.is_directory() {
+            return Ok(self.deliver(signed)?);
+        }
+        require_files(table.manifest(), signed)?;
+        let delivered = self.write_delivery(signed)?;
+        // Parts that a try of more than a day ago has left may have been swept until the delivery named them.
+        self.require_parts(signed)?;
+        Ok(delivered)
     }
 
-    /// Stores a part as [`TableStore::put_delivered`] does.
+    /// Stores a part of a delivery to come. In an object store what lies under its name already stays as it is.
     ///
     /// # Errors
     /// Those of [`TableStore::put_part`].
@@ -102,11 +87,40 @@ impl TableStore {
         if self.is_directory() { self.put_part(part) } else { self.create_part(part) }
     }
 
-    /// Refuses a delivery of which a part is not there.
+    fn write_delivery(&self, signed: &SignedDelivery) -> Result<Delivered, TableError> {
+        let id = signed.delivery().id;
+        let Some(directory) = &self.directory else {
+            let path = self.folder(DELIVERIES_NAME).join(id.file_name());
+            let bytes = Bytes::copy_from_slice(signed.as_bytes());
+            return match objects::replace(&self.objects, &path, bytes, Replace::Nothing) {
+                // It was sent before, or the answer to our own request was lost. Nobody looks before: to whoever may not list, some
+                // stores refuse to say that there is nothing.
+                Err(TableError::Busy { .. }) => {
+                    let present = self.read_delivery(id)?;
+                    known(present.is_some_and(|present| present.as_bytes() == signed.as_bytes()))
+                }
+                done => done.map(|()| Delivered::Stored),
+            };
+        };
+        files::sync_directory(&directory.join(super::PARTS_NAME))?;
+        let folder = directory.join(DELIVERIES_NAME);
+        files::write(&folder, &id.file_name(), signed.as_bytes())?;
+        files::sync_directory(&folder)?;
+        files::sync_directory(directory)?;
+        Ok(Delivered::Stored)
+    }
+
+    /// Refuses a delivery of which a part is not there, or has another length.
     fn require_parts(&self, signed: &SignedDelivery) -> Result<(), TableError> {
         for (kind, file) in files_of(signed) {
-            if self.look(&self.part_path(kind, &file.digest))?.is_none() {
-                return Err(TableError::PartMissing { name: kind.file_name(&file.digest) });
+            let name = PartName::new(kind, file.digest);
+            match self.part_bytes(&name)? {
+                None => return Err(TableError::PartMissing { name: name.file_name() }),
+                Some(found) if found != file.bytes => {
+                    let (name, expected) = (name.file_name(), file.bytes);
+                    return Err(TableError::PartSize { name, found, expected });
+                }
+                Some(_) => {}
             }
         }
         Ok(())
@@ -222,10 +236,7 @@ impl TableStore {
     fn check_delivered(&self, manifest: &Manifest, signed: &SignedDelivery) -> Result<(), TableError> {
         let delivery = signed.delivery();
         let entry = delivery.part_entry();
-        let has = (entry.clear.is_some(), entry.encrypted.is_some());
-        if has != (!manifest.clear_columns.is_empty(), manifest.has_encrypted_files()) {
-            return Err(TableError::BadDelivery { fault: DeliveryFault::Files });
-        }
+        require_files(manifest, signed)?;
         let place = PartPlace { first_chunk: 0, first_row: 0 };
         if let Some(file) = entry.clear {
             ClearPart::open(self.open_part(PartKind::Clear, &file)?, manifest, &entry)?;
@@ -249,6 +260,40 @@ impl TableStore {
             .ok()
             .filter(|found| found.delivery().id == id))
     }
+}
+
+/// What a table has decided of a delivery before: it was taken, or discarded.
+///
+/// # Errors
+/// [`TableError::BadDelivery`]: not for this table, of a revoked device, or another one of its number was settled.
+fn settled(table: &SignedManifest, signed: &SignedDelivery) -> Result<Option<Delivered>, TableError> {
+    let manifest = table.manifest();
+    signed.require_owner(table.key(), manifest.table_id)?;
+    let id = signed.delivery().id;
+    if manifest.devices.is_revoked(id.device) {
+        return Err(TableError::BadDelivery { fault: DeliveryFault::Revoked });
+    }
+    if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
+        return known(*taken == signed.delivery().part_entry()).map(Some);
+    }
+    let discarded = manifest.devices.discarded(id);
+    discarded.map(|discarded| known(discarded.container == signed.digest())).transpose()
+}
+
+/// What is there under a delivery's number: the same one, or another.
+fn known(same: bool) -> Result<Delivered, TableError> {
+    let other = TableError::BadDelivery { fault: DeliveryFault::Conflict };
+    if same { Ok(Delivered::Known) } else { Err(other) }
+}
+
+/// Refuses a delivery that has not the files that parts of the table have.
+pub(super) fn require_files(manifest: &Manifest, signed: &SignedDelivery) -> Result<(), TableError> {
+    let delivery = signed.delivery();
+    let has = (delivery.clear.is_some(), delivery.encrypted.is_some());
+    if has == (!manifest.clear_columns.is_empty(), manifest.has_encrypted_files()) {
+        return Ok(());
+    }
+    Err(TableError::BadDelivery { fault: DeliveryFault::Files })
 }
 
 /// Refuses chunks whose seeds do not follow from the delivery's name.

@@ -59,26 +59,7 @@ impl TableStore {
     /// # Errors
     /// [`TableError::PartSize`], [`TableError::PartAltered`] and those of [`TableStore::put_part`].
     pub fn put_received(&self, kind: PartKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
-        self.put_part(&self.received(kind, file, bytes)?)
-    }
-
-    /// The part that somebody else sent, if it is the one announced.
-    pub(super) fn received(
-        &self,
-        kind: PartKind,
-        file: PartFile,
-        bytes: Bytes,
-    ) -> Result<WrittenPart, TableError> {
-        let name = kind.file_name(&file.digest);
-        let length = bytes.len() as u64;
-        if length != file.bytes {
-            return Err(TableError::PartSize { name, found: length, expected: file.bytes });
-        }
-        let part = WrittenPart::new(kind, bytes, 0, 0);
-        if part.file.digest != file.digest {
-            return Err(TableError::PartAltered { name, found: part.file.digest });
-        }
-        Ok(part)
+        self.put_part(&received(kind, file, bytes)?)
     }
 
     /// As [`TableStore::put_part`] in an object store, but without replacing anything.
@@ -265,6 +246,20 @@ impl TableStore {
         }
         Ok(())
     }
+}
+
+/// The part that somebody else sent, if it is the one announced.
+pub(super) fn received(kind: PartKind, file: PartFile, bytes: Bytes) -> Result<WrittenPart, TableError> {
+    let name = kind.file_name(&file.digest);
+    let length = bytes.len() as u64;
+    if length != file.bytes {
+        return Err(TableError::PartSize { name, found: length, expected: file.bytes });
+    }
+    let part = WrittenPart::new(kind, bytes, 0, 0);
+    if part.file.digest != file.digest {
+        return Err(TableError::PartAltered { name, found: part.file.digest });
+    }
+    Ok(part)
 }
 
 /// All files of which a table consists beside its manifest: halves of parts in row order, then keys and zones. A file may be
