@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use hush_plan::Schema;
+use hush_plan::{Protection, Schema};
 use hush_ring::os_random;
 use hush_table::source::Source;
 use hush_table::store::Delivered;
@@ -74,9 +74,10 @@ impl Device {
         Ok(Self { key: Arc::new(key), store })
     }
 
-    /// The key.
-    pub fn key(&self) -> &DeviceKey {
-        &self.key
+    /// The columns of the table's schema, and of each whether rows must have it. The others are dropped.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
+        let columns = self.key.schema.columns.iter();
+        columns.map(|column| (column.name.as_str(), column.protect != Protection::Drop))
     }
 
     /// Begins a run of the job of this name; `None` if the job was announced before.

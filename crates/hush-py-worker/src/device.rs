@@ -50,9 +50,9 @@ impl Device {
         Ok(Self { device, place })
     }
 
-    /// The columns that rows must have.
-    fn columns(&self) -> Vec<String> {
-        self.device.key().schema.columns.iter().map(|column| column.name.clone()).collect()
+    /// The columns of the table's schema, and of each whether rows must have it; others are dropped.
+    fn columns(&self) -> Vec<(String, bool)> {
+        self.device.columns().map(|(name, is_needed)| (name.to_owned(), is_needed)).collect()
     }
 
     /// A run of a job, as bytes for its tasks; `None` if the job was announced before.
