@@ -19,6 +19,7 @@ from conftest import Hush, binary, make_key
 from spark_cluster import Cluster, Rows
 from test_buckets import assert_quiet
 
+pytestmark = pytest.mark.filterwarnings("ignore:not kept")
 SCHEMA = """format = 1
 table = "readings"
 status = "approved"
