@@ -118,10 +118,11 @@ def test_a_driver_that_dies_has_added_nothing(lake, tmp_path, monkeypatch):
             assert driver.poll() is None and time.monotonic() < until
             time.sleep(0.1)
         os.killpg(driver.pid, signal.SIGKILL)
-    before = len(list((tmp_path / "copy" / "T" / "parts").iterdir()))
+    parts = lambda: len(list((tmp_path / "copy" / "T" / "parts").glob("*.enc.parquet")))  # noqa: E731
+    before = parts()
     check_encrypted(job(lake, "local[2]", "encrypted")["encrypted"])
     # The parts of the dead run lie beside those of the other.
-    assert len(list((tmp_path / "copy" / "T" / "parts").iterdir())) == before + 8
+    assert before > 23 and parts() == before + 4
 
 
 @pytest.mark.slow

@@ -278,6 +278,20 @@ mod tests {
         assert!(again(&swapped).is_err(), "another order");
     }
 
+    /// Bodies that their own device signs, so that the parser behind the signature is reached.
+    #[test]
+    fn mutations() {
+        let good = sign(three(), &device(2)).unwrap();
+        let body = good.as_bytes().len() - 64;
+        hush_testkit::damaged("announcement", 2000, &good.as_bytes()[..body], |body| {
+            let bytes = [body, &device(2).sign(body).to_bytes()].concat();
+            let Ok(read) = SignedAnnouncement::decode(&bytes) else { return false };
+            assert_eq!(read.as_bytes(), bytes);
+            assert_eq!(sign(read.into_deliveries(), &device(2)).unwrap().as_bytes(), bytes);
+            true
+        });
+    }
+
     #[test]
     fn names_are_read_back_and_others_are_none() {
         let job = DeviceJob::of(three()[0].delivery().id);

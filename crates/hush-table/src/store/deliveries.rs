@@ -13,7 +13,7 @@ use crate::delivery::{DeliveryId, DeliveryPage, DeviceJob, MAX_DELIVERY_BYTES, S
 use crate::digest::DeviceId;
 use crate::error::{DeliveryFault, Operation, TableError};
 use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
-use crate::part::{ClearPart, EncryptedPart, PartKind, PartName, Projection, WrittenPart};
+use crate::part::{ClearPart, EncryptedPart, PartKind, PartName, Projection};
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +50,8 @@ impl TableStore {
 
     /// Stores the parts of a delivery, which `read` gives, and lets it wait: for a device that writes to the table's place by itself.
     ///
-    /// In an object store nothing is listed, replaced or deleted, and nothing is read back but the manifest; so a device's rights can be
-    /// those to create objects below `parts/` and `deliveries/`, and to get them and the manifest. The owner looks at what is there
-    /// before the table has it.
+    /// In an object store nothing is listed, replaced or deleted. The rights that this takes are those to get the manifest, to create objects
+    /// below `parts/` and `deliveries/`, and to get what lies in `deliveries/`. The owner looks at the parts before the table has them.
     ///
     /// # Errors
     /// As [`TableStore::deliver`]; [`TableError::PartSize`] and [`TableError::PartAltered`] for other bytes than announced. The same call
@@ -66,25 +65,23 @@ impl TableStore {
         if let Some(known) = settled(&table, signed)? {
             return Ok(known);
         }
+        let mut older = Vec::new();
         for (kind, file) in files_of(signed) {
-            self.put_new_part(&received(kind, file, read(kind, file)?)?)?;
+            let part = received(kind, file, read(kind, file)?)?;
+            if !self.put_new_part(&part)? {
+                older.push(part);
+            }
         }
         if self.is_directory() {
             return Ok(self.deliver(signed)?);
         }
         require_files(table.manifest(), signed)?;
         let delivered = self.write_delivery(signed)?;
-        // Parts that a try of more than a day ago has left may have been swept until the delivery named them.
-        self.require_parts(signed)?;
+        // What a try of more than a day ago had left may have been swept until the delivery named it.
+        for part in &older {
+            self.put_new_part(part)?;
+        }
         Ok(delivered)
-    }
-
-    /// Stores a part of a delivery to come. In an object store what lies under its name already stays as it is.
-    ///
-    /// # Errors
-    /// Those of [`TableStore::put_part`].
-    pub fn put_new_part(&self, part: &WrittenPart) -> Result<(), TableError> {
-        if self.is_directory() { self.put_part(part) } else { self.create_part(part) }
     }
 
     fn write_delivery(&self, signed: &SignedDelivery) -> Result<Delivered, TableError> {
@@ -108,22 +105,6 @@ impl TableStore {
         files::sync_directory(&folder)?;
         files::sync_directory(directory)?;
         Ok(Delivered::Stored)
-    }
-
-    /// Refuses a delivery of which a part is not there, or has another length.
-    fn require_parts(&self, signed: &SignedDelivery) -> Result<(), TableError> {
-        for (kind, file) in files_of(signed) {
-            let name = PartName::new(kind, file.digest);
-            match self.part_bytes(&name)? {
-                None => return Err(TableError::PartMissing { name: name.file_name() }),
-                Some(found) if found != file.bytes => {
-                    let (name, expected) = (name.file_name(), file.bytes);
-                    return Err(TableError::PartSize { name, found, expected });
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
     }
 
     /// All deliveries that wait; see [`TableStore::deliveries_after`].

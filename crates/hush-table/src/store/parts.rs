@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use super::objects::{self, Listed, Lookup};
+use super::objects::{self, Created, Listed, Lookup};
 use super::{KEYS_NAME, PARTS_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
 use crate::manifest::{Manifest, PartEntry, PartFile};
@@ -62,17 +62,25 @@ impl TableStore {
         self.put_part(&received(kind, file, bytes)?)
     }
 
-    /// As [`TableStore::put_part`] in an object store, but without replacing anything.
-    pub(super) fn create_part(&self, part: &WrittenPart) -> Result<(), TableError> {
-        let path = self.part_path(part.kind, &part.file.digest);
-        if let Some(stamp) = objects::create(&self.objects, &path, part.bytes.clone())? {
-            self.known().insert(&path, stamp, GroupChecks::new(part.tree.clone(), false));
+    /// As [`TableStore::put_part`], but in an object store nothing is replaced. Gives whether the part is as young as this call; what lay
+    /// there may be about to be swept.
+    ///
+    /// # Errors
+    /// Those of [`TableStore::put_part`].
+    pub fn put_new_part(&self, part: &WrittenPart) -> Result<bool, TableError> {
+        if self.is_directory() {
+            return self.put_part(part).map(|()| true);
         }
+        let path = self.part_path(part.kind, &part.file.digest);
+        let created = objects::create(&self.objects, &path, part.bytes.clone())?;
         if part.tree.is_stored() {
             let path = self.tree_path(part.kind, &part.tree.digest());
             objects::create(&self.objects, &path, part.tree.encode().into())?;
         }
-        Ok(())
+        if let Created::New(Some(stamp)) = &created {
+            self.known().insert(&path, stamp.clone(), GroupChecks::new(part.tree.clone(), false));
+        }
+        Ok(matches!(created, Created::New(_)))
     }
 
     /// Stores evaluation keys under their digest, and says where they are for the manifest. Storing them again changes nothing.
