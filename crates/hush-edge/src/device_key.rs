@@ -13,13 +13,11 @@ use hush_plan::{PrivateEncoding, Schema};
 use hush_ring::{Cpu, Poly, Ring, UniformSeed};
 use hush_rlwe::{BodyId, BodyKind, BodyWriter, UncheckedBody, masked_body_bytes};
 use hush_schemes::bgv::public::{PublicColumn, SumPublicKey};
-use hush_table::delivery::DELIVERY_FORMAT;
-use hush_table::{Delivery, DeliveryId, DeviceId, Digest, SignedDelivery, TableId, from_hex, to_hex};
+use hush_table::{DeviceId, Digest, TableId, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::EdgeError;
-use crate::encrypt::EncryptedRows;
 
 /// Version of the format.
 const FORMAT: u16 = 2;
@@ -201,30 +199,6 @@ impl DeviceKey {
         let mut bytes = Zeroizing::new(Vec::with_capacity(facts.len() as usize));
         file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(failed)?;
         Ok(bytes)
-    }
-
-    /// Signs a delivery of this key's device.
-    ///
-    /// # Errors
-    /// None but bugs.
-    pub(crate) fn sign_delivery(
-        &self,
-        id: DeliveryId,
-        chunks: u32,
-        rows: &EncryptedRows,
-    ) -> Result<SignedDelivery, EdgeError> {
-        let delivery = Delivery {
-            format: DELIVERY_FORMAT,
-            table_id: self.table_id,
-            encodings: self.digest,
-            id,
-            rows: rows.rows as u64,
-            chunks,
-            clear: rows.clear.as_ref().map(|part| part.file),
-            encrypted: rows.encrypted.as_ref().map(|part| part.file),
-        };
-        let sign = |bytes: &[u8]| self.sign(bytes);
-        Ok(SignedDelivery::sign(delivery, &self.verifying_key(), &self.certificate, sign)?)
     }
 
     fn to_json(&self) -> Result<Vec<u8>, EdgeError> {

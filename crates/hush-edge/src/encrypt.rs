@@ -11,11 +11,12 @@ use hush_encode::{
 use hush_plan::{EncodingId, PrivateEncoding};
 use hush_schemes::PublicKeyError;
 use hush_schemes::bgv::public::PublicEncryptor;
+use hush_table::delivery::DELIVERY_FORMAT;
 use hush_table::part::{
     ClearPartWriter, EncryptedPartWriter, MAX_PART_CHUNKS, PART_TARGET_BYTES, WrittenPart,
 };
 use hush_table::source::RowBatch;
-use hush_table::{DeliveryId, EncodedChunk};
+use hush_table::{Delivery, DeliveryId, EncodedChunk, SignedDelivery};
 
 use crate::packing::{Plain, out_of_range};
 use crate::{DeviceKey, EdgeError};
@@ -25,6 +26,8 @@ use crate::{DeviceKey, EdgeError};
 pub struct EncryptedRows {
     /// Rows.
     pub rows: usize,
+    /// Chunks.
+    pub chunks: u32,
     /// The clear columns; `None` for a table without any.
     pub clear: Option<WrittenPart>,
     /// The encoded columns; `None` for a table without any.
@@ -38,6 +41,25 @@ pub struct DeviceEncryptor {
 }
 
 impl EncryptedRows {
+    /// The delivery that would take them in, signed by the device under whose name `id` they were encrypted.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(crate) fn sign(&self, key: &DeviceKey, id: DeliveryId) -> Result<SignedDelivery, EdgeError> {
+        let delivery = Delivery {
+            format: DELIVERY_FORMAT,
+            table_id: key.table_id,
+            encodings: key.digest,
+            id,
+            rows: self.rows as u64,
+            chunks: self.chunks,
+            clear: self.clear.as_ref().map(|part| part.file),
+            encrypted: self.encrypted.as_ref().map(|part| part.file),
+        };
+        let sign = |bytes: &[u8]| key.sign(bytes);
+        Ok(SignedDelivery::sign(delivery, &key.verifying_key(), &key.certificate, sign)?)
+    }
+
     /// Bytes of both files.
     pub fn bytes(&self) -> u64 {
         [&self.clear, &self.encrypted].into_iter().flatten().map(|part| part.file.bytes).sum()
@@ -163,11 +185,6 @@ impl OpenPart {
         self.id
     }
 
-    /// Chunks so far.
-    pub(crate) fn chunks(&self) -> u32 {
-        self.chunks
-    }
-
     /// The files.
     ///
     /// # Errors
@@ -178,7 +195,7 @@ impl OpenPart {
             return Err(EdgeError::ClearFile { found: part.file.bytes, limit: MAX_CLEAR_FILE_BYTES });
         }
         let encrypted = self.encrypted.map(EncryptedPartWriter::finish).transpose()?;
-        Ok(EncryptedRows { rows: self.rows, clear, encrypted })
+        Ok(EncryptedRows { rows: self.rows, chunks: self.chunks, clear, encrypted })
     }
 }
 

@@ -190,11 +190,11 @@ impl Task {
     }
 
     fn store(&mut self, part: OpenPart) -> Result<(), EdgeError> {
-        let (id, chunks, rows) = (part.id(), part.chunks(), part.finish()?);
+        let (id, rows) = (part.id(), part.finish()?);
         for part in [&rows.encrypted, &rows.clear].into_iter().flatten() {
             self.device.store.put_new_part(part)?;
         }
-        self.deliveries.push(self.device.key.sign_delivery(id, chunks, &rows)?);
+        self.deliveries.push(rows.sign(&self.device.key, id)?);
         Ok(())
     }
 }

@@ -216,7 +216,7 @@ impl Spool {
         for part in [&rows.encrypted, &rows.clear].into_iter().flatten() {
             self.store.put_part(part)?;
         }
-        let signed = key.sign_delivery(state.next_delivery(key), 1, rows)?;
+        let signed = rows.sign(key, state.next_delivery(key))?;
         let waiting = Waiting { number: state.next, place: place.unwrap_or(state.place) };
         files::sync_directory(&self.directory.join(PARTS_NAME))?;
         files::write(&self.directory, &waiting.file_name(), signed.as_bytes())?;

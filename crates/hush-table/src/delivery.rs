@@ -20,8 +20,8 @@
 mod announcement;
 mod id;
 
-pub use announcement::{ANNOUNCEMENT_MAGIC, DeviceJob, MAX_ANNOUNCEMENT_BYTES, SignedAnnouncement};
-pub use id::DeliveryId;
+pub use announcement::{ANNOUNCEMENT_MAGIC, MAX_ANNOUNCEMENT_BYTES, SignedAnnouncement};
+pub use id::{DeliveryId, DeviceJob};
 
 use serde::{Deserialize, Serialize};
 

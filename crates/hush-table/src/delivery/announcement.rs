@@ -13,8 +13,8 @@
 //! The streams of the deliveries begin with the job and the run. A table takes deliveries of one run of a device's job: so a job that
 //! is run again, because nobody knows whether it was announced, is counted once.
 
-use super::{DeliveryId, SignedDelivery};
-use crate::digest::{DeviceId, JobId, RunId, TableId};
+use super::{DeliveryId, DeviceJob, SignedDelivery};
+use crate::digest::{RunId, TableId};
 use crate::error::{DeliveryFault, TableError};
 use crate::manifest::verify;
 
@@ -22,41 +22,12 @@ use crate::manifest::verify;
 pub const ANNOUNCEMENT_MAGIC: [u8; 8] = *b"HUSHJOB1";
 /// Largest container in bytes: some 80 000 deliveries.
 pub const MAX_ANNOUNCEMENT_BYTES: u64 = 64 << 20;
-/// Ending of the names of stored announcements.
-const ENDING: &str = ".job";
 
 /// All deliveries of one run of a job. [`SignedAnnouncement::require_owner`] checks who certified the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedAnnouncement {
     deliveries: Vec<SignedDelivery>,
     bytes: Vec<u8>,
-}
-
-/// A device's job, and the name of its announcement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DeviceJob {
-    /// The device.
-    pub device: DeviceId,
-    /// The job.
-    pub job: JobId,
-}
-
-impl DeviceJob {
-    /// The job to which a delivery belongs.
-    pub fn of(id: DeliveryId) -> Self {
-        Self { device: id.device, job: id.stream.job() }
-    }
-
-    /// The name of the announcement's file.
-    pub fn file_name(&self) -> String {
-        format!("{}-{}{ENDING}", self.device, self.job)
-    }
-
-    /// The job in a file's name; `None` for any other text.
-    pub fn of_file_name(name: &str) -> Option<Self> {
-        let (device, job) = name.strip_suffix(ENDING)?.split_once('-')?;
-        Some(Self { device: device.parse().ok()?, job: job.parse().ok()? })
-    }
 }
 
 impl SignedAnnouncement {
@@ -167,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::delivery::{DELIVERY_FORMAT, Delivery, certified_bytes};
-    use crate::digest::{Digest, StreamId};
+    use crate::digest::{DeviceId, Digest, JobId, StreamId};
     use crate::manifest::PartFile;
 
     const TABLE: TableId = TableId::from_bytes([5; 16]);

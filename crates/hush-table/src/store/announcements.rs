@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 
-use super::deliveries::require_files;
+use super::delivered::{Delivered, files_of, require_files};
 use super::objects::{self, Lookup, Replace};
-use super::{DELIVERIES_NAME, Delivered, TableStore, files};
+use super::{DELIVERIES_NAME, TableStore, files};
 use crate::delivery::{DeliveryId, DeviceJob, MAX_ANNOUNCEMENT_BYTES, SignedAnnouncement, SignedDelivery};
 use crate::digest::{DeviceId, JobId, RunId};
 use crate::error::{DeliveryFault, Operation, TableError};
-use crate::manifest::{Manifest, PartFile};
-use crate::part::{PartKind, PartName};
+use crate::manifest::Manifest;
+use crate::part::PartName;
 
 impl TableStore {
     /// The run of a device's job that was announced, whether it waits or the table has taken it in; `None` if nothing was.
@@ -163,11 +163,4 @@ impl TableStore {
             .ok()
             .filter(|found| found.job().is_some_and(|(of, _)| of == job)))
     }
-}
-
-/// The files that a delivery names.
-pub(super) fn files_of(signed: &SignedDelivery) -> impl Iterator<Item = (PartKind, PartFile)> + use<> {
-    let delivery = signed.delivery();
-    let clear = delivery.clear.map(|file| (PartKind::Clear, file));
-    clear.into_iter().chain(delivery.encrypted.map(|file| (PartKind::Encrypted, file)))
 }

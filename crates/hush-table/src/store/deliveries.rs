@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use super::announcements::files_of;
+use super::delivered::{Delivered, files_of, require_files};
 use super::objects::{self, Lookup, Replace};
 use super::parts::received;
 use super::{DELIVERIES_NAME, TableStore, files};
@@ -14,15 +14,6 @@ use crate::digest::DeviceId;
 use crate::error::{DeliveryFault, Operation, TableError};
 use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
 use crate::part::{ClearPart, EncryptedPart, PartKind, PartName, Projection};
-
-/// What became of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivered {
-    /// It waits now.
-    Stored,
-    /// The very same one waits already, or the table has taken it in.
-    Known,
-}
 
 impl TableStore {
     /// Lets a delivery wait, once its parts are there: checks that the table's owner has certified the device and that the
@@ -265,16 +256,6 @@ fn settled(table: &SignedManifest, signed: &SignedDelivery) -> Result<Option<Del
 fn known(same: bool) -> Result<Delivered, TableError> {
     let other = TableError::BadDelivery { fault: DeliveryFault::Conflict };
     if same { Ok(Delivered::Known) } else { Err(other) }
-}
-
-/// Refuses a delivery that has not the files that parts of the table have.
-pub(super) fn require_files(manifest: &Manifest, signed: &SignedDelivery) -> Result<(), TableError> {
-    let delivery = signed.delivery();
-    let has = (delivery.clear.is_some(), delivery.encrypted.is_some());
-    if has == (!manifest.clear_columns.is_empty(), manifest.has_encrypted_files()) {
-        return Ok(());
-    }
-    Err(TableError::BadDelivery { fault: DeliveryFault::Files })
 }
 
 /// Refuses chunks whose seeds do not follow from the delivery's name.
