@@ -93,6 +93,8 @@ class Call:
     path: str
     query: str
     range: str | None
+    #: Whether a write asks for nothing to be there.
+    creates: bool = False
     status: int = 0
     #: Bytes of the answer's body.
     read: int = 0
@@ -105,7 +107,8 @@ class Proxy:
     """Passes requests on, and does to some of them what ``plan`` says.
 
     ``plan`` gets a call and returns ``None`` or one of: ``slow`` (503 SlowDown), ``cut`` (half of the body), ``lost`` (done, but no
-    answer), ``expired`` (403 ExpiredToken), ``denied`` (403 AccessDenied), ``kill`` (the client ends, the request is not done).
+    answer), ``expired`` (403 ExpiredToken), ``denied`` (403 AccessDenied), ``hidden`` (what is absent is denied, as to whoever may not
+    list), ``kill`` (the client ends, the request is not done).
     """
 
     upstream: int
@@ -174,7 +177,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         path = urllib.parse.unquote(path).lstrip("/")
         with proxy.lock:
-            call = Call(len(proxy.calls) + 1, self.command, path, query, self.headers.get("Range"), written=len(body))
+            call = Call(len(proxy.calls) + 1, self.command, path, query, self.headers.get("Range"), self.headers.get("If-None-Match") == "*", written=len(body))
             proxy.calls.append(call)
             action = proxy.plan(call) if proxy.plan else None
         if action == "kill":
@@ -192,6 +195,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         data = found.read()
         upstream.close()
         call.status, call.read = found.status, len(data)
+        if action == "hidden" and found.status == 404:
+            call.status = self.answer(403, "AccessDenied")
+            return
         if action == "lost":
             self.close_connection = True
             return

@@ -6,6 +6,7 @@ the bytes of a pickled function and nothing else.
 """
 
 import concurrent.futures
+import io
 import multiprocessing
 import pickle
 import sys
@@ -112,6 +113,65 @@ class Frame:
             done[at] = values
             self.cluster.modules |= modules
         return [[("answer", value) for value in values] for values in done]
+
+
+class Rows:
+    """A frame of rows, of which tasks make deliveries: attempts differ, and one of each task counts."""
+
+    def __init__(self, cluster, table, partitions):
+        self.cluster, self.table, self.columns = cluster, table, table.column_names
+        share = -(-table.num_rows // partitions)
+        self.partitions = [table.slice(at * share, share) for at in range(partitions)]
+
+    def select(self, *names):
+        """Some columns."""
+        assert all(name[0] == name[-1] == "`" for name in names)
+        self.partitions = [partition.select([name[1:-1].replace("``", "`") for name in names]) for partition in self.partitions]
+        return self
+
+    def mapInArrow(self, function, schema):
+        """A task for each partition."""
+        assert schema == "delivery binary"
+        self.function = pickle.dumps(function)
+        return self
+
+    def collect(self):
+        """The deliveries of some attempt at each task."""
+        draw, cluster, done = self.cluster.draw, self.cluster, {}
+        attempts = [at for at in range(len(self.partitions)) for _ in range(1 + (draw.random() < cluster.twice) + (draw.random() < cluster.lost))]
+        draw.shuffle(attempts)
+        running = [(at, cluster.pool.submit(rows_task, self.function, packed(self.partitions[at], draw))) for at in attempts]
+        for at, future in running:
+            deliveries, modules = future.result()
+            cluster.modules |= modules
+            if at not in done or draw.random() < 0.5:
+                done[at] = deliveries
+        cluster.stages.append(len(attempts))
+        return [Delivery([delivery]) for at in sorted(done) for delivery in done[at]]
+
+
+class Delivery(tuple):
+    """A row with a delivery."""
+
+    @property
+    def delivery(self):
+        """Its first column."""
+        return self[0]
+
+
+def packed(table, draw):
+    """Rows in batches of any sizes, as bytes."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table, max_chunksize=draw.choice([700, 5000, 10_000, 100_000]))
+    return sink.getvalue()
+
+
+def rows_task(function, rows):
+    """Runs a pickled function on rows; returns its deliveries, and our modules that are loaded."""
+    with pa.ipc.open_stream(rows) as batches:
+        out = [value for batch in pickle.loads(function)(iter(batches)) for value in batch.column("delivery").to_pylist()]
+    return out, {name for name, module in sys.modules.items() if name.startswith("hush") and module is not None}
 
 
 def forget():

@@ -36,7 +36,7 @@ ALLOWED = {
     "hush-table": {"hush-params", "hush-plan", "hush-system"},
     "hush-exec": SCHEMES | TABLES,
     "hush-worker": {"hush-exec", "hush-table"},
-    "hush-py-worker": {"hush-worker"},
+    "hush-py-worker": {"hush-edge", "hush-table", "hush-worker"},
     "hush-server": {"hush-exec", "hush-plan", "hush-protocol", "hush-system", "hush-table"},
     "hush-lambda": {"hush-exec", "hush-protocol", "hush-server", "hush-table"},
     "hush-remote": {"hush-plan", "hush-protocol", "hush-ring", "hush-table"},

@@ -13,6 +13,7 @@
 import importlib
 from types import ModuleType
 
+from ._devices import Accepted, Rejected, accept, device_key
 from ._errors import (
     DamagedError,
     DataError,
@@ -41,11 +42,11 @@ from ._table import Appended, Plan, Table, encrypt, open, pull
 __version__: str = doctor()["version"]
 
 __all__ = [
-    "Account", "Appended", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key", "Leakage",
-    "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared", "Pushed", "Query", "RefusedError", "RemoteError",
-    "ResourceError", "Result", "Schema", "Table", "UsageError", "avg", "col", "count", "delete", "doctor", "encrypt", "expr", "keygen",
-    "kurtosis", "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev",
-    "sum", "variance",
+    "Accepted", "Account", "Appended", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key",
+    "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared", "Pushed", "Query",
+    "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Schema", "Table", "UsageError", "accept", "avg",
+    "col", "count", "delete", "device_key", "doctor", "encrypt", "expr", "keygen", "kurtosis", "lit", "ls", "max", "min", "open",
+    "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev", "sum", "variance",
 ]  # fmt: skip
 
 

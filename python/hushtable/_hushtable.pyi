@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "decrypt", "delete", "doctor", "encrypt", "is_server", "ls", "pull", "push",
-    "rehearse", "table_of_query",
+    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "decrypt", "delete", "device_key", "doctor", "encrypt", "is_server",
+    "ls", "pull", "push", "rehearse", "table_of_query",
 ]  # fmt: skip
 
 _Path = str | os.PathLike[str]
@@ -88,6 +88,8 @@ class Prepared:
     def gathered(self) -> Prepared | None: ...
     def finish(self, answer: bytes, release: int | None) -> Answer: ...
 
+def accept(place: _Path, token_file: _Path | None, key: Key, discard: list[str]) -> dict[str, Any]: ...
+def device_key(place: _Path, token_file: _Path | None, key: Key, output: _Path) -> str: ...
 def append(
     place: _Path,
     token_file: _Path | None,

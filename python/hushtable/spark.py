@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables asked by a Spark cluster, which gets no key. Needs ``pip install hushtable[spark]``.
+"""Tables asked by a Spark cluster, which gets no key, and rows encrypted there, with a key that decrypts nothing. Needs
+``pip install hushtable[spark]``.
 
     result = ht.spark.query(spark, "s3://lake/patients", "SELECT ward, AVG(age) FROM patients GROUP BY ward", keys=key)
+    ht.spark.encrypt(frame, "s3://lake/patients", "device.key", job="2026-11-24")
 
-The key stays in this process. Where Spark's driver is not the owner's, the three steps run apart: ``plan`` (owner), ``evaluate``
+The owner's key stays in this process. Where Spark's driver is not the owner's, the three steps run apart: ``plan`` (owner), ``evaluate``
 (whoever has the cluster; ``hushtable_worker.spark.evaluate`` where this package is not installed) and ``finish`` (owner).
 """
 
@@ -23,6 +25,7 @@ from ._table import open as open_table
 try:
     import hushtable_worker.spark as _worker
     from hushtable_worker import WorkerError
+    from hushtable_worker.spark import Encrypted
 except ImportError as missing:
     raise usage("hushtable_worker is not installed\n  Way out: pip install hushtable[spark]") from missing
 
@@ -82,6 +85,18 @@ def query(
     return prepared._finish(answer, release)
 
 
+def encrypt(frame: Any, place: Path, device_key: Path | bytes, *, job: str | None = None) -> Encrypted:
+    """Encrypts the rows of a DataFrame on the executors, with a device's key (``ht.device_key``), which decrypts nothing. The rows wait
+    for you afterwards (``ht.accept``): all of them, once. See ``hushtable_worker.spark.encrypt``.
+
+    Raises:
+        HushError: what a task refused or failed at, with the place. Nothing has been added then. What Spark reports besides is its
+            ``__cause__``.
+    """
+    with _errors():
+        return _worker.encrypt(frame, str(place), device_key, job=job)
+
+
 @contextmanager
 def _errors() -> Iterator[None]:
     """A worker's error as one of this package."""
@@ -91,4 +106,4 @@ def _errors() -> Iterator[None]:
         raise of_kind(error.kind, error.code, f"{error.place}: {error.message}") from error.__cause__
 
 
-__all__ = ["evaluate", "finish", "plan", "query"]
+__all__ = ["Encrypted", "encrypt", "evaluate", "finish", "plan", "query"]

@@ -1,10 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native module: a worker's engine behind plain arguments. Use `hushtable_worker` instead."""
 
+import os
 from collections.abc import Iterator
 from typing import final
 
-__all__ = ["Worker"]
+__all__ = ["Device", "Task", "Worker", "read_device_key"]
+
+def read_device_key(path: str | os.PathLike[str]) -> bytes: ...
+@final
+class Device:
+    def __new__(cls, place: str, key: bytes) -> Device: ...
+    def columns(self) -> list[tuple[str, bool]]: ...
+    def begin(self, job: str) -> bytes | None: ...
+    def task(self, run: bytes, number: int) -> Task: ...
+    def announce(self, deliveries: list[bytes]) -> tuple[int, bool]: ...
+
+@final
+class Task:
+    def push(self, stream: bytes) -> None: ...
+    def finish(self) -> list[bytes]: ...
 
 @final
 class Worker:

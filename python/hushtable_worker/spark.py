@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan evaluated by the executors of a Spark cluster, without a key.
+"""A plan evaluated by the executors of a Spark cluster, without a key; and rows encrypted by them, with a device's key.
 
     answer = hushtable_worker.spark.evaluate(spark, "s3://lake/patients", plan)
+    done = hushtable_worker.spark.encrypt(frame, "s3://lake/patients", "device.key", job="2026-11-24")
 
 Tasks carry the place, the plan and numbers of parts; executors read the table themselves, so every executor must see the place, and have
 the package ``hushtable_worker``. DataFrames alone are used, and so Spark Connect serves too. Spark 3.5 and 4.
@@ -12,13 +13,15 @@ from __future__ import annotations
 import functools
 import math
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from . import combine, cut, finish, part_sizes, run_parts
+from . import combine, cut, device, finish, part_sizes, run_parts
 from ._errors import WorkerError, in_text
 
 #: Bytes that a plan needs of the parts of one task.
@@ -28,6 +31,8 @@ WAVES = 2
 #: Partial answers that are combined in one place.
 FAN_IN = 16
 
+_DELIVERY = "delivery binary"
+_DELIVERY_SCHEMA = pa.schema([pa.field("delivery", pa.binary())])
 _ANSWER = "answer binary"
 _ANSWER_SCHEMA = pa.schema([pa.field("answer", pa.binary())])
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -62,6 +67,76 @@ def evaluate(spark: Any, place: str, plan: bytes, *, tasks: int | None = None) -
     with _one_record_a_batch(spark), _errors_of_workers(place):
         rows = frame.collect()
     return finish(place, plan, (bytes(row.answer) for row in rows), threads=os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class Encrypted:
+    """What became of a job."""
+
+    #: Its name.
+    job: str
+    #: Rows that wait for the owner now; 0 if the job was announced before.
+    rows: int
+    #: Parts of them.
+    deliveries: int
+    #: Whether an earlier run has announced the job: then this one has added nothing.
+    announced_before: bool
+
+
+def encrypt(frame: Any, place: str, device_key: str | os.PathLike[str] | bytes, *, job: str | None = None) -> Encrypted:
+    """Encrypts the rows of a DataFrame on the executors, for a table that leaves room for devices. The rows wait for the table's owner
+    afterwards: all of them, once, whatever tasks were lost, repeated or run twice.
+
+    Args:
+        frame: a ``DataFrame``, of Spark Connect too, with the columns of the table and no others, but for columns that the table drops.
+        place: the table's place, as the executors and this process see it: a directory, or an address in an object store.
+        device_key: a device's key file, or its bytes. It encrypts and decrypts nothing; executors get it.
+        job: the name of these rows, such as their day. A job that this device has announced before is not run again. Without a
+            name every call adds its rows.
+
+    Nothing is announced if this process ends before the job does; what the tasks have left is swept a day later. The frame is computed
+    once, so it may hold random numbers.
+
+    Raises:
+        WorkerError: a row that the schema does not allow, and everything else that a task says, with the place and a code; another run of
+            the job was announced meanwhile (HUSH-T060). Nothing has been added then. Spark's own report is its ``__cause__``.
+    """
+    place = place if "://" in place else os.path.abspath(place)
+    key = device_key if isinstance(device_key, bytes) else device.read_key(device_key)
+    known = dict(device.columns(place, key))
+    wrong = [f"{name}: not in the table" for name in frame.columns if name not in known]
+    wrong += [f"{name}: missing" for name, is_needed in known.items() if is_needed and name not in frame.columns]
+    if wrong:
+        raise WorkerError("Usage", "HUSH-U001", place, f"the frame has other columns than the table ({'; '.join(wrong)}): select those of the table")
+    name = secrets.token_hex(16) if job is None else job
+    run = device.begin(place, key, name)
+    if run is None:
+        return Encrypted(name, 0, 0, True)
+    wanted = frame.select(*(_quoted(column) for column, is_needed in known.items() if is_needed))
+    with _errors_of_workers(place):
+        rows = wanted.mapInArrow(functools.partial(encrypted_rows, place, key, run), _DELIVERY).collect()
+    deliveries = [bytes(row.delivery) for row in rows]
+    count, _ = device.announce(place, key, deliveries)
+    return Encrypted(name, count, len(deliveries), False)
+
+
+def encrypted_rows(place: str, key: bytes, run: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task: stores its rows, and gives their deliveries."""
+    for delivery in device.encrypt(place, key, run, _attempt(), batches):
+        yield pa.RecordBatch.from_arrays([pa.array([delivery], pa.binary())], schema=_DELIVERY_SCHEMA)
+
+
+def _attempt() -> int:
+    """A number that no other attempt at a task of this cluster has."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return secrets.randbits(32) if context is None else int(context.taskAttemptId()) % (1 << 32)
+
+
+def _quoted(column: str) -> str:
+    """A column's name as Spark takes it, whatever letters it has."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def partial_answers(
@@ -127,4 +202,4 @@ def _errors_of_workers(place: str) -> Iterator[None]:
         raise error from report
 
 
-__all__ = ["FAN_IN", "TASK_BYTES", "WAVES", "combined_answers", "evaluate", "partial_answers"]
+__all__ = ["FAN_IN", "TASK_BYTES", "WAVES", "Encrypted", "combined_answers", "encrypt", "encrypted_rows", "evaluate", "partial_answers"]

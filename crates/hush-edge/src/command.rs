@@ -15,6 +15,7 @@ use hush_terminal::size;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::event::Event;
+use crate::forward::bucket;
 use crate::gateway::{self, GatewayOptions, Summary};
 use crate::{Capacity, Destination, DeviceKey, EdgeError, Input, LineForm};
 
@@ -29,7 +30,7 @@ pub struct GatewayArgs {
     /// Directory of encrypted rows that wait to be delivered; made if absent
     #[arg(long, value_name = "DIR")]
     pub spool: PathBuf,
-    /// Table directory, or SERVER/tables/NAME; absent: rows stay in the spool
+    /// Table directory, SERVER/tables/NAME, or s3://BUCKET/PREFIX; absent: rows stay in the spool
     #[arg(long, value_name = "TABLE")]
     pub to: Option<String>,
     /// File with the server's token for devices
@@ -118,9 +119,7 @@ impl GatewayArgs {
                 return Err(usage("which table?\n  Way out: --to SERVER/tables/NAME".to_owned()));
             }
             uri @ TableUri::Object { .. } => {
-                return Err(usage(format!(
-                    "{uri}: devices do not deliver to object stores\n  Way out: --to SERVER/tables/NAME"
-                )));
+                return Ok(Destination::Bucket(Box::new(bucket(&uri)?)));
             }
         };
         let token = self.token_file.as_deref().map(ApiToken::from_file).transpose()?;

@@ -169,6 +169,23 @@ impl DeviceKey {
     /// # Errors
     /// [`EdgeError::File`]; [`EdgeError::KeyFile`] for anything but a key file that only its user can read.
     pub fn read(path: &Path) -> Result<Self, EdgeError> {
+        Self::from_json(&Self::read_bytes(path)?)
+            .map_err(|what| EdgeError::KeyFile { path: path.to_owned(), what })
+    }
+
+    /// The key in the bytes of a key file.
+    ///
+    /// # Errors
+    /// [`EdgeError::KeyFile`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, EdgeError> {
+        Self::from_json(bytes).map_err(|what| EdgeError::KeyFile { path: "the device's key".into(), what })
+    }
+
+    /// The bytes of a key file.
+    ///
+    /// # Errors
+    /// As [`DeviceKey::read`], but what is in the file is not looked at.
+    pub fn read_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, EdgeError> {
         let failed = |source| EdgeError::File { what: "read", path: path.to_owned(), source };
         let bad = |what: String| EdgeError::KeyFile { path: path.to_owned(), what };
         let file = File::open(path).map_err(failed)?;
@@ -181,7 +198,7 @@ impl DeviceKey {
         }
         let mut bytes = Zeroizing::new(Vec::with_capacity(facts.len() as usize));
         file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(failed)?;
-        Self::from_json(&bytes).map_err(bad)
+        Ok(bytes)
     }
 
     fn to_json(&self) -> Result<Vec<u8>, EdgeError> {

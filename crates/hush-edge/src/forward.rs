@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use hush_remote::RemoteServer;
-use hush_table::part::FileKind;
-use hush_table::{SignedDelivery, TableError, TableStore};
+use hush_table::{SignedDelivery, TableError, TableStore, TableUri};
 
 use crate::EdgeError;
 use crate::event::Event;
@@ -24,6 +23,8 @@ const STEP: Duration = Duration::from_millis(100);
 /// The destination of deliveries.
 #[derive(Debug)]
 pub enum Destination {
+    /// A table in an object store.
+    Bucket(Box<TableStore>),
     /// The directory of a table.
     Directory(PathBuf),
     /// A table on a server.
@@ -35,6 +36,24 @@ pub enum Destination {
     },
     /// Nowhere: deliveries stay in the spool.
     Nowhere,
+}
+
+/// The table at an address in an object store. Credentials come from the environment.
+///
+/// # Errors
+/// [`EdgeError::Table`] if the environment does not say how to reach the store.
+#[cfg(feature = "stores")]
+pub(crate) fn bucket(place: &TableUri) -> Result<TableStore, EdgeError> {
+    Ok(TableStore::at(place)?)
+}
+
+/// The table at an address in an object store, which this build cannot reach.
+#[cfg(not(feature = "stores"))]
+pub(crate) fn bucket(place: &TableUri) -> Result<TableStore, EdgeError> {
+    let what = format!(
+        "{place}: this program was built without object stores\n  Way out: --to SERVER/tables/NAME, or hush-edge with them"
+    );
+    Err(EdgeError::Usage { what })
 }
 
 /// Delivers for as long as there is something to deliver.
@@ -106,10 +125,9 @@ impl Forwarder<'_> {
         let signed = self.spool.read(waiting)?;
         match self.destination {
             Destination::Nowhere => return Ok(()),
+            Destination::Bucket(table) => self.deliver_to(table, &signed)?,
             Destination::Directory(directory) => {
-                let table = TableStore::local_existing(directory)?;
-                self.copy_parts(&table, &signed)?;
-                table.deliver(&signed)?;
+                self.deliver_to(&TableStore::local_existing(directory)?, &signed)?
             }
             Destination::Server { server, table } => {
                 server.deliver(table, self.spool.directory(), &signed)?
@@ -118,15 +136,12 @@ impl Forwarder<'_> {
         self.spool.delivered(waiting, &signed)
     }
 
-    fn copy_parts(&self, table: &TableStore, signed: &SignedDelivery) -> Result<(), EdgeError> {
-        let delivery = signed.delivery();
-        for (kind, file) in [(FileKind::Encrypted, delivery.encrypted), (FileKind::Clear, delivery.clear)] {
-            let Some(file) = file else { continue };
+    fn deliver_to(&self, table: &TableStore, signed: &SignedDelivery) -> Result<(), EdgeError> {
+        table.deliver_parts(signed, |kind, file| {
             let source = self.spool.store().open_part(kind, &file)?;
             let path = self.spool.directory().to_owned();
-            let bytes = source.read_all().map_err(|source| EdgeError::File { what: "read", path, source })?;
-            table.put_received(kind, file, bytes)?;
-        }
+            source.read_all().map_err(|source| EdgeError::File { what: "read", path, source })
+        })?;
         Ok(())
     }
 }
@@ -135,9 +150,10 @@ impl Forwarder<'_> {
 fn is_transient(error: &EdgeError) -> bool {
     match error {
         EdgeError::Remote(error) => error.is_transient(),
-        EdgeError::Table(TableError::NoTable { .. } | TableError::Busy { .. } | TableError::Io { .. }) => {
-            true
-        }
+        EdgeError::Table(TableError::Store { fault, .. }) => fault.is_transient(),
+        // A part that is swept before its delivery names it is copied again.
+        EdgeError::Table(TableError::NoTable { .. } | TableError::Busy { .. }) => true,
+        EdgeError::Table(TableError::PartMissing { .. } | TableError::Io { .. }) => true,
         _ => false,
     }
 }

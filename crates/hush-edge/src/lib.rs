@@ -2,7 +2,7 @@
 //! The device's side: rows come in, encrypted deliveries go out, and nothing on the device can decrypt them.
 //!
 //! ```text
-//!   lines ─ Feed ─▶ rows of a chunk ─ DeviceEncryptor ─▶ parts ─ Spool ─▶ Forwarder ─▶ table (directory or server)
+//!   lines ─ Feed ─▶ rows of a chunk ─ DeviceEncryptor ─▶ parts ─ Spool ─▶ Forwarder ─▶ table (directory, server, bucket)
 //!   standard input,   full, or a        public keys       on disk,        acknowledged:
 //!   a file that grows  time has passed                    signed          then deleted
 //! ```
@@ -28,6 +28,7 @@ mod feed;
 mod forward;
 mod gateway;
 mod input;
+mod job;
 mod packing;
 mod place;
 mod spool;
@@ -41,4 +42,5 @@ pub use feed::LineForm;
 pub use forward::Destination;
 pub use gateway::{GatewayOptions, Summary, run};
 pub use input::Input;
+pub use job::{Device, JobRun, Task};
 pub use spool::Spool;

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use hush_ring::os_random;
-use hush_table::delivery::{DELIVERY_FORMAT, DeliveryId};
+use hush_table::delivery::DeliveryId;
 use hush_table::part::{FileKind, PartName};
 use hush_table::store::{PARTS_NAME, files};
-use hush_table::{Delivery, Digest, PartFile, SignedDelivery, StreamId, TableError, TableStore};
+use hush_table::{Digest, PartFile, SignedDelivery, StreamId, TableError, TableStore};
 use serde::{Deserialize, Serialize};
 
 use crate::encrypt::EncryptedRows;
@@ -216,18 +216,7 @@ impl Spool {
         for part in [&rows.encrypted, &rows.clear].into_iter().flatten() {
             self.store.put_part(part)?;
         }
-        let delivery = Delivery {
-            format: DELIVERY_FORMAT,
-            table_id: key.table_id,
-            encodings: key.digest,
-            id: state.next_delivery(key),
-            rows: rows.rows as u64,
-            chunks: 1,
-            clear: rows.clear.as_ref().map(|part| part.file),
-            encrypted: rows.encrypted.as_ref().map(|part| part.file),
-        };
-        let sign = |bytes: &[u8]| key.sign(bytes);
-        let signed = SignedDelivery::sign(delivery, &key.verifying_key(), &key.certificate, sign)?;
+        let signed = rows.sign(key, state.next_delivery(key))?;
         let waiting = Waiting { number: state.next, place: place.unwrap_or(state.place) };
         files::sync_directory(&self.directory.join(PARTS_NAME))?;
         files::write(&self.directory, &waiting.file_name(), signed.as_bytes())?;

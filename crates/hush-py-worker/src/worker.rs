@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use hush_worker::{Combination, ErrorKind, Limits, Stop, WorkerError};
+use hush_worker::{Combination, Limits, Stop, WorkerError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyIterator};
 
+use crate::error::{raise, raise_bug};
 use crate::work;
 
 /// An engine at a table's place, kept for many plans.
@@ -95,18 +96,6 @@ fn run<T: Send>(
     match work::run(py, || stop.cancel(), || work(&stop))? {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(raise(py, error.kind(), error.code(), &error.place, &error.fault.to_string())),
-        Err(panicked) => {
-            let message =
-                format!("internal: it failed at {}; this is a bug, please report it", panicked.place);
-            Err(raise(py, ErrorKind::Internal, "HUSH-E099", place, &message))
-        }
+        Err(panicked) => Err(raise_bug(py, place, &panicked)),
     }
-}
-
-/// The package's exception.
-fn raise(py: Python<'_>, kind: ErrorKind, code: &str, place: &str, message: &str) -> PyErr {
-    let made = py
-        .import("hushtable_worker._errors")
-        .and_then(|module| module.call_method1("WorkerError", (format!("{kind:?}"), code, place, message)));
-    made.map_or_else(|failed| failed, PyErr::from_value)
 }

@@ -10,6 +10,7 @@
 
 mod account;
 mod data;
+mod devices;
 mod error;
 mod owner;
 mod schema;
@@ -26,6 +27,8 @@ mod _hushtable {
     use crate::account::doctor;
     #[pymodule_export]
     use crate::data::{Answer, Source};
+    #[pymodule_export]
+    use crate::devices::{accept, device_key};
     #[pymodule_export]
     use crate::owner::{Key, append, encrypt};
     #[pymodule_export]

@@ -17,9 +17,11 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod announcement;
 mod id;
 
-pub use id::DeliveryId;
+pub use announcement::{ANNOUNCEMENT_MAGIC, MAX_ANNOUNCEMENT_BYTES, SignedAnnouncement};
+pub use id::{DeliveryId, DeviceJob};
 
 use serde::{Deserialize, Serialize};
 

@@ -7,6 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// Domain of the names of jobs.
+const JOB_DOMAIN: &[u8] = b"hushtable job\0";
+
 /// A BLAKE3 digest; names part files and manifests. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
@@ -27,7 +30,15 @@ pub struct EncryptionId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretId([u8; 16]);
 
-/// 16 random bytes that a device's spool keeps. Public.
+/// A job of many tasks that encrypt with one device's key: the first 8 bytes of the BLAKE3 of its name. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId([u8; 8]);
+
+/// 4 random bytes of one run of a job. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId([u8; 4]);
+
+/// 16 bytes: random ones that a device's spool keeps, or those of a task, [`StreamId::of_task`]. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId([u8; 16]);
 
@@ -135,10 +146,63 @@ impl SecretId {
     }
 }
 
+impl JobId {
+    /// The job of this name.
+    pub fn of_name(name: &str) -> Self {
+        let [low, _] = halves(Digest::of(&[JOB_DOMAIN, name.as_bytes()].concat()).0);
+        Self(StreamId(low).cut().0.0)
+    }
+
+    /// Wraps 8 bytes of a digest computed elsewhere.
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 8 bytes.
+    pub fn as_bytes(&self) -> &[u8; 8] {
+        &self.0
+    }
+}
+
+impl RunId {
+    /// Wraps 4 random bytes.
+    pub fn from_bytes(bytes: [u8; 4]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 4 bytes.
+    pub fn as_bytes(&self) -> &[u8; 4] {
+        &self.0
+    }
+}
+
 impl StreamId {
     /// Wraps 16 random bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    /// The stream of one attempt at a task: the job, the run of it, and a number that no other attempt in the run has.
+    pub fn of_task(job: JobId, run: RunId, task: u32) -> Self {
+        let [a, b, c, d, e, f, g, h] = job.0;
+        let [i, j, k, l] = run.0;
+        let [m, n, o, p] = task.to_le_bytes();
+        Self([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p])
+    }
+
+    /// The job of a task's stream. Random streams have one each.
+    pub fn job(&self) -> JobId {
+        self.cut().0
+    }
+
+    /// The run of a task's stream.
+    pub fn run(&self) -> RunId {
+        self.cut().1
+    }
+
+    fn cut(&self) -> (JobId, RunId) {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.0;
+        (JobId([a, b, c, d, e, f, g, h]), RunId([i, j, k, l]))
     }
 
     /// The 16 bytes.
@@ -214,6 +278,8 @@ hex_text!(BatchTag, 16);
 hex_text!(Digest, 32);
 hex_text!(DeviceId, 16);
 hex_text!(EncryptionId, 16);
+hex_text!(JobId, 8);
+hex_text!(RunId, 4);
 hex_text!(SecretId, 16);
 hex_text!(StreamId, 16);
 hex_text!(TableId, 16);
@@ -253,6 +319,18 @@ mod tests {
         assert_eq!(*EncryptionId::from_bytes(high).as_bytes(), high);
         let key = [7; 32];
         assert_eq!(DeviceId::of_key(&key).as_bytes()[..], blake3::hash(&key).as_bytes()[..16]);
+    }
+
+    #[test]
+    fn streams_of_tasks_tell_job_and_run() {
+        let (job, run) = (JobId::of_name("monday"), RunId::from_bytes([1, 2, 3, 4]));
+        let stream = StreamId::of_task(job, run, 0x0102_0304);
+        assert_eq!((stream.job(), stream.run()), (job, run));
+        let digest = blake3::hash(b"hushtable job\0monday");
+        assert_eq!(stream.as_bytes()[..8], digest.as_bytes()[..8]);
+        assert_eq!(stream.as_bytes()[8..], [1, 2, 3, 4, 4, 3, 2, 1]);
+        assert_eq!(job.to_string().parse::<JobId>().unwrap(), job);
+        assert_ne!(job, JobId::of_name("tuesday"));
     }
 
     #[test]

@@ -49,9 +49,10 @@ pub mod source;
 pub mod store;
 pub mod uri;
 
-pub use delivery::{Delivery, DeliveryId, DeliveryPage, SignedDelivery};
+pub use delivery::{Delivery, DeliveryId, DeliveryPage, DeviceJob, SignedAnnouncement, SignedDelivery};
 pub use digest::{
-    AppendId, BatchTag, DeviceId, Digest, EncryptionId, SecretId, StreamId, TableId, from_hex, to_hex,
+    AppendId, BatchTag, DeviceId, Digest, EncryptionId, JobId, RunId, SecretId, StreamId, TableId, from_hex,
+    to_hex,
 };
 pub use error::{DeliveryFault, KeyFault, ManifestFault, PartFault, StoreFault, TableError};
 pub use manifest::{

@@ -9,13 +9,15 @@
 //! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/versions/<digest>.hush            manifests that were replaced not long ago; not in directories
 //! <prefix>/encryption.journal                how far an encryption that was interrupted has come, sealed
-//! <prefix>/deliveries/<stream>-<number>.delivery    from devices, until the owner takes them in
+//! <prefix>/deliveries/<device>-<stream>-<number>.delivery    from devices, until the owner takes them in
+//! <prefix>/deliveries/<device>-<job>.job                     all deliveries of a job of many tasks
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
 //! ```
 //!
 //! All functions block; an asynchronous caller runs them on a thread made for blocking. Stores that are
 //! asynchronous themselves are driven by one background runtime of the process.
 
+mod announcements;
 mod append;
 mod catalog;
 #[cfg(feature = "stores")]
@@ -23,6 +25,7 @@ mod cloud;
 mod commit;
 mod copy;
 mod cutter;
+mod delivered;
 mod deliveries;
 pub mod files;
 mod journal;
@@ -53,7 +56,8 @@ pub use crate::part::{KEYS_NAME, PARTS_NAME};
 pub use append::{Appender, WriteAccess};
 pub use catalog::{Catalog, CatalogEntry};
 pub use copy::Copied;
-pub use deliveries::{Delivered, check_seeds};
+pub use delivered::Delivered;
+pub use deliveries::check_seeds;
 pub use log::RecordLog;
 pub(crate) use objects::{Pending, as_io, block, start};
 pub use parts::{StoredPart, named_files};

@@ -28,7 +28,7 @@ pub(crate) enum EdgeCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeviceKeyArgs {
-    /// Table directory, or SERVER/tables/NAME
+    /// Table directory, SERVER/tables/NAME, or s3://BUCKET/PREFIX
     pub(crate) table: String,
     /// Where to write the device's key
     #[arg(short, long, value_name = "FILE")]
@@ -41,7 +41,7 @@ pub(crate) struct DeviceKeyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Accept {
-    /// Table directory, or SERVER/tables/NAME
+    /// Table directory, SERVER/tables/NAME, or s3://BUCKET/PREFIX
     pub(crate) table: String,
     /// Discard this waiting delivery for good, so that its stream goes on without it (may be given again)
     #[arg(long, value_name = "DELIVERY")]
@@ -57,7 +57,7 @@ pub(crate) struct Accept {
 
 #[derive(Debug, Args)]
 pub(crate) struct Revoke {
-    /// Table directory, or SERVER/tables/NAME
+    /// Table directory, SERVER/tables/NAME, or s3://BUCKET/PREFIX
     pub(crate) table: String,
     /// The device: its 32 digits, as hush edge key prints them; of one that has delivered, the first 8 or more
     pub(crate) device: String,

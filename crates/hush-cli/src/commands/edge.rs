@@ -27,8 +27,8 @@ fn key(args: &DeviceKeyArgs) -> Result<(), Error> {
     let (to, token) = match &location {
         TableLocation::Directory(_) => (visible(&args.table), ""),
         TableLocation::Server(..) => (visible(&args.table), " --token-file DEVICE_TOKEN"),
-        // Devices hold no credentials of a store, and cannot write there.
-        TableLocation::Bucket(_) => ("SERVER/tables/NAME".into(), " --token-file DEVICE_TOKEN"),
+        // Credentials of the store come from the device's environment.
+        TableLocation::Bucket(_) => (visible(&args.table), ""),
     };
     say(&format!(
         "Device {} may deliver rows to {}: key at {}.\n\
@@ -75,6 +75,10 @@ fn accept(args: &Accept) -> Result<(), Error> {
             accepted.outdated,
             "were encrypted for the table as it was before it was encrypted again, and stay out: their devices need new keys \
              (hush edge key) and new spools, and those rows once more",
+        ),
+        (
+            accepted.repeated,
+            "are of a job of which the table has another run: the same rows once more, which stay out",
         ),
     ];
     for (count, why) in left.into_iter().filter(|(count, _)| *count > 0) {

@@ -8,7 +8,8 @@ use hush_plan::error::Remedy;
 use hush_table::manifest::{MAX_PARTS, MAX_REJECTED, Rejection};
 use hush_table::part::{FileKind, PartSource};
 use hush_table::{
-    DeliveryId, DeviceId, Digest, Manifest, PartFile, SignedDelivery, SignedManifest, StreamId,
+    DeliveryId, DeviceId, DeviceJob, Digest, Manifest, PartFile, RunId, SignedDelivery, SignedManifest,
+    StreamId, TableError,
 };
 use serde::Serialize;
 
@@ -52,6 +53,8 @@ pub struct Accepted {
     pub held: u64,
     /// The devices of those.
     pub held_devices: Vec<String>,
+    /// Deliveries of a job of which another run was taken before: the same rows once more, which stay out.
+    pub repeated: u64,
     /// Deliveries that were discarded for good, as asked.
     pub discarded: u64,
     /// Deliveries that still wait: out of order, outdated, rejected or held.
@@ -123,12 +126,28 @@ pub fn accept_deliveries(
             pins.check_and_remember(&next)?;
         }
     }
+    if choice.has_leftovers
+        && let Ok(store) = place.files()
+    {
+        // What cannot be removed now, a later run removes; a server removes it with the next version.
+        let _ = store.forget_deliveries(&present);
+    }
     let mut accepted = choice.accepted;
     (accepted.version, accepted.table_rows) = (present.version, present.rows);
     accepted.waiting = accepted.out_of_order + accepted.outdated + accepted.held;
     accepted.waiting += accepted.rejected.len() as u64 + accepted.rejected_more;
     accepted.rows_beyond = accepted.table_rows.saturating_sub(half.schema.max_rows);
     Ok(accepted)
+}
+
+/// Whether a file could not be fetched for a reason that says nothing of the file.
+fn is_of_the_network(error: &ClientError) -> bool {
+    match error {
+        ClientError::Remote(error) => error.is_transient(),
+        // Other faults of a store, such as credentials that have expired, are no delivery's either.
+        ClientError::Table(error) => matches!(error, TableError::Store { .. }),
+        _ => false,
+    }
 }
 
 /// The waiting deliveries with these names.
@@ -150,6 +169,10 @@ struct Choice {
     encodings: Digest,
     /// The next number of each stream.
     expected: BTreeMap<(DeviceId, StreamId), u64>,
+    /// Whether deliveries were met that were settled before: a run that ended between commit and removal has left them.
+    has_leftovers: bool,
+    /// The run of each job that was taken.
+    runs: BTreeMap<DeviceJob, RunId>,
     /// Encrypted files of the table: one delivered twice would count its rows twice.
     files: HashSet<PartFile>,
 }
@@ -159,8 +182,9 @@ impl Choice {
         let accepted =
             Accepted { version: manifest.version, table_rows: manifest.rows, ..Accepted::default() };
         let expected = manifest.next_numbers();
+        let runs = manifest.runs();
         let files = manifest.parts.iter().filter_map(|part| part.encrypted).collect();
-        Self { manifest, accepted, encodings, expected, files }
+        Self { manifest, accepted, encodings, expected, has_leftovers: false, runs, files }
     }
 
     /// Discards waiting deliveries for good.
@@ -178,7 +202,7 @@ impl Choice {
             self.remember(Rejection { delivery: id, container: found.digest(), discarded: true })?;
             self.accepted.discarded += 1;
         }
-        self.expected = self.manifest.next_numbers();
+        (self.expected, self.runs) = (self.manifest.next_numbers(), self.manifest.runs());
         Ok(())
     }
 
@@ -204,10 +228,14 @@ impl Choice {
             let expected = self.expected.get(&(device, id.stream)).copied().unwrap_or(0);
             let rules = &self.manifest.devices;
             if rules.is_revoked(device) || id.number < expected {
-                // Settled already, but not removed then. The next version removes it.
+                self.has_leftovers = true;
                 continue;
             }
-            if signed.delivery().encodings != self.encodings {
+            let run = self.runs.get(&DeviceJob::of(id));
+            if run.is_some_and(|run| *run != id.stream.run()) {
+                self.has_leftovers = true;
+                self.accepted.repeated += 1;
+            } else if signed.delivery().encodings != self.encodings {
                 self.accepted.outdated += 1;
             } else if id.number > expected {
                 self.accepted.out_of_order += 1;
@@ -219,9 +247,7 @@ impl Choice {
                 match self.judge(signed, examine) {
                     Ok(()) => self.append(signed, expected),
                     // Not the delivery's fault: the network's.
-                    Err(Fault::File(ClientError::Remote(error))) if error.is_transient() => {
-                        return Err(error.into());
-                    }
+                    Err(Fault::File(error)) if is_of_the_network(&error) => return Err(error),
                     Err(fault) => {
                         if fault.is_secret() {
                             let container = signed.digest();
@@ -258,6 +284,7 @@ impl Choice {
             next = next.saturating_add(1);
         }
         self.expected.insert((delivery.id.device, delivery.id.stream), next);
+        self.runs.insert(DeviceJob::of(delivery.id), delivery.id.stream.run());
         self.accepted.deliveries += 1;
         self.accepted.rows += delivery.rows;
     }

@@ -23,7 +23,7 @@ fn rows(values: &[i64]) -> EncryptedRows {
     let mut writer = ClearPartWriter::new(&schema).unwrap();
     let column = std::sync::Arc::new(Int64Array::from(values.to_vec()));
     writer.push(&RecordBatch::try_new(schema, vec![column]).unwrap()).unwrap();
-    EncryptedRows { rows: values.len(), clear: Some(writer.finish().unwrap()), encrypted: None }
+    EncryptedRows { rows: values.len(), chunks: 1, clear: Some(writer.finish().unwrap()), encrypted: None }
 }
 
 /// A place in rows, which has no mark.

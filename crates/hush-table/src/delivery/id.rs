@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The name of a delivery.
+//! The names of a delivery and of a device's job.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{DeviceId, Digest, StreamId};
+use crate::digest::{DeviceId, Digest, JobId, StreamId};
 
 /// Domain of the seeds of delivered chunks.
 const SEED_DOMAIN: &[u8] = b"hushtable chunk of a delivery\0";
 /// Ending of the names of stored deliveries.
 const ENDING: &str = ".delivery";
+/// Ending of the names of announcements of jobs.
+const JOB_ENDING: &str = ".job";
 
 /// Identifies a delivery; unique for a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,6 +63,33 @@ impl fmt::Display for DeliveryId {
     /// Device, stream and number in twelve digits, with `-` between.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{:012}", self.device, self.stream, self.number)
+    }
+}
+
+/// A device's job, and the name of its announcement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceJob {
+    /// The device.
+    pub device: DeviceId,
+    /// The job.
+    pub job: JobId,
+}
+
+impl DeviceJob {
+    /// The job to which a delivery belongs.
+    pub fn of(id: DeliveryId) -> Self {
+        Self { device: id.device, job: id.stream.job() }
+    }
+
+    /// The name of the announcement's file.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}{JOB_ENDING}", self.device, self.job)
+    }
+
+    /// The job in a file's name; `None` for any other text.
+    pub fn of_file_name(name: &str) -> Option<Self> {
+        let (device, job) = name.strip_suffix(JOB_ENDING)?.split_once('-')?;
+        Some(Self { device: device.parse().ok()?, job: job.parse().ok()? })
     }
 }
 

@@ -48,6 +48,9 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeliveryFault {
+    /// Another run of its job was there before.
+    #[error("another run of its job has delivered already")]
+    Announced,
     /// Not JSON, not canonical, of another format or without rows.
     #[error("its body is not that of a delivery")]
     Body,
@@ -60,6 +63,9 @@ pub enum DeliveryFault {
     /// Made by an earlier version.
     #[error("it was made by an earlier version, whose deliveries are not read")]
     Format,
+    /// Deliveries that do not belong together.
+    #[error("its deliveries are not those of one run of a job, each stream from 0 without gaps")]
+    Mixed,
     /// Its device was revoked.
     #[error("the table's owner has revoked the device")]
     Revoked,

@@ -104,6 +104,11 @@ impl StoreFault {
         }
     }
 
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Slow { .. } | Self::Cut)
+    }
+
     /// What a person can do about it.
     pub fn remedy(&self) -> &'static str {
         match self {

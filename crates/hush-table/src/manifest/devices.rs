@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::Manifest;
-use crate::delivery::DeliveryId;
-use crate::digest::{DeviceId, Digest, StreamId};
+use crate::delivery::{DeliveryId, DeviceJob};
+use crate::digest::{DeviceId, Digest, RunId, StreamId};
 use crate::error::{Counted, ManifestFault};
 
 /// Most devices that a table can refuse.
@@ -99,6 +99,14 @@ impl Manifest {
             }
         }
         next
+    }
+
+    /// The run of each job of which something was taken or discarded: other runs of it are settled.
+    pub fn runs(&self) -> BTreeMap<DeviceJob, RunId> {
+        let taken = self.parts.iter().filter_map(|part| part.delivery);
+        let discarded = self.devices.rejected.iter().filter(|known| known.discarded);
+        let ids = taken.chain(discarded.map(|known| known.delivery));
+        ids.map(|id| (DeviceJob::of(id), id.stream.run())).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -61,6 +61,24 @@ pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), TableErro
     })
 }
 
+/// As [`write()`], but never over a file that is there: gives whether this call has made it. Of several that write at once one does.
+///
+/// # Errors
+/// [`TableError::Io`]; file systems without hard links cannot.
+pub(super) fn create(directory: &Path, name: &str, bytes: &[u8]) -> Result<bool, TableError> {
+    make_directory(directory)?;
+    let (partial, path) = (partial_of(directory, name), directory.join(name));
+    let written = write_new(&partial, bytes).and_then(|file| {
+        file.sync_all().map_err(at(Operation::Sync, &partial))?;
+        match fs::hard_link(&partial, &path) {
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            linked => linked.map(|()| true).map_err(at(Operation::Rename, &path)),
+        }
+    });
+    let _ = fs::remove_file(&partial);
+    written
+}
+
 /// As [`write()`], but without waiting for the disk: whole after a crash of the process, perhaps absent or empty after one of the
 /// machine. For what can be made again. The directory must be there.
 ///
@@ -75,16 +93,20 @@ fn through_partial(
     name: &str,
     write: impl FnOnce(&Path) -> Result<(), TableError>,
 ) -> Result<(), TableError> {
-    // Two threads or processes may write the same content-addressed part at once: names must not meet.
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let unique = NEXT.fetch_add(1, Ordering::Relaxed);
-    let partial = directory.join(format!("{name}.{}-{unique}{PARTIAL}", std::process::id()));
+    let partial = partial_of(directory, name);
     let written = write(&partial).and_then(|()| rename(&partial, &directory.join(name)));
     if written.is_err() {
         // Gives the space back at once; if even this fails, the next run's sweep does it.
         let _ = fs::remove_file(&partial);
     }
     written
+}
+
+fn partial_of(directory: &Path, name: &str) -> PathBuf {
+    // Two threads or processes may write the same content-addressed part at once: names must not meet.
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let unique = NEXT.fetch_add(1, Ordering::Relaxed);
+    directory.join(format!("{name}.{}-{unique}{PARTIAL}", std::process::id()))
 }
 
 /// Gives a file that is complete and synchronised a name in another directory of the same file system. The caller synchronises that
@@ -318,6 +340,11 @@ mod tests {
             (fs::read(directory.join("a")).unwrap().as_slice(), grown.exists()),
             (b"three".as_slice(), false)
         );
+        assert!(
+            create(&directory, "new", b"first").unwrap() && !create(&directory, "new", b"second").unwrap()
+        );
+        assert_eq!(fs::read(directory.join("new")).unwrap(), b"first");
+        fs::remove_file(directory.join("new")).unwrap();
         // A name that is taken by a directory: the error is told, and nothing is left.
         fs::create_dir(directory.join("taken")).unwrap();
         fs::write(directory.join("taken/x"), b"").unwrap();

@@ -315,6 +315,25 @@ fn unread(cause: std::io::Error) -> StoreError {
     StoreError::Generic { store: "hush-store", source: Box::new(cause) }
 }
 
+/// What became of a write that replaces nothing.
+pub(super) enum Created {
+    /// The object is new. The stamp is `None` where the store gives writes no identity.
+    New(Option<Stamp>),
+    /// Something was there, and stays.
+    Present,
+}
+
+/// Writes an object only if nothing is there, which needs no right to read or replace anything.
+pub(super) fn create(store: &Arc<dyn ObjectStore>, path: &Path, bytes: Bytes) -> Result<Created, TableError> {
+    let (to, place, length) = (store.clone(), path.clone(), bytes.len() as u64);
+    let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+    match block(async move { to.put_opts(&place, bytes.into(), options).await }) {
+        Ok(done) => Ok(Created::New(Stamp::of_written(length, done))),
+        Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => Ok(Created::Present),
+        Err(cause) => Err(io(Operation::Write, path.as_ref(), cause)),
+    }
+}
+
 /// Writes an object only if what is there is what the caller has seen.
 pub(super) fn replace(
     store: &Arc<dyn ObjectStore>,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use super::objects::{self, Listed, Lookup};
+use super::objects::{self, Created, Listed, Lookup};
 use super::{KEYS_NAME, PARTS_NAME, TableStore, files};
 use crate::error::{Operation, TableError};
 use crate::manifest::{Manifest, PartEntry, PartFile};
@@ -59,16 +59,28 @@ impl TableStore {
     /// # Errors
     /// [`TableError::PartSize`], [`TableError::PartAltered`] and those of [`TableStore::put_part`].
     pub fn put_received(&self, kind: FileKind, file: PartFile, bytes: Bytes) -> Result<(), TableError> {
-        let name = kind.file_name(&file.digest);
-        let length = bytes.len() as u64;
-        if length != file.bytes {
-            return Err(TableError::PartSize { name, found: length, expected: file.bytes });
+        self.put_part(&received(kind, file, bytes)?)
+    }
+
+    /// As [`TableStore::put_part`], but in an object store nothing is replaced. Gives whether the part is as young as this call; what lay
+    /// there may be about to be swept.
+    ///
+    /// # Errors
+    /// Those of [`TableStore::put_part`].
+    pub fn put_new_part(&self, part: &WrittenPart) -> Result<bool, TableError> {
+        if self.is_directory() {
+            return self.put_part(part).map(|()| true);
         }
-        let part = WrittenPart::new(kind, bytes, 0, 0);
-        if part.file.digest != file.digest {
-            return Err(TableError::PartAltered { name, found: part.file.digest });
+        let path = self.part_path(part.kind, &part.file.digest);
+        let created = objects::create(&self.objects, &path, part.bytes.clone())?;
+        if part.tree.is_stored() {
+            let path = self.tree_path(part.kind, &part.tree.digest());
+            objects::create(&self.objects, &path, part.tree.encode().into())?;
         }
-        self.put_part(&part)
+        if let Created::New(Some(stamp)) = &created {
+            self.known().insert(&path, stamp.clone(), GroupChecks::new(part.tree.clone(), false));
+        }
+        Ok(matches!(created, Created::New(_)))
     }
 
     /// Removes a part that no version names, and its hash tree. The caller knows that nobody else relies on it.
@@ -252,6 +264,20 @@ impl TableStore {
         }
         Ok(())
     }
+}
+
+/// The part that somebody else sent, if it is the one announced.
+pub(super) fn received(kind: FileKind, file: PartFile, bytes: Bytes) -> Result<WrittenPart, TableError> {
+    let name = kind.file_name(&file.digest);
+    let length = bytes.len() as u64;
+    if length != file.bytes {
+        return Err(TableError::PartSize { name, found: length, expected: file.bytes });
+    }
+    let part = WrittenPart::new(kind, bytes, 0, 0);
+    if part.file.digest != file.digest {
+        return Err(TableError::PartAltered { name, found: part.file.digest });
+    }
+    Ok(part)
 }
 
 /// All files of which a table consists beside its manifest: halves of parts in row order, then keys and zones. A file may be
