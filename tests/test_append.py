@@ -5,6 +5,7 @@ import concurrent.futures
 import csv
 import io
 import random
+import re
 import runpy
 import shutil
 import sys
@@ -58,9 +59,10 @@ def answer(hush, place, key, *more):
 
 def test_rows_of_every_day(there, schema, days, small_key, bucket, server):
     """Directory, bucket and server: each append is a version that has the rows of all days so far."""
-    begin(there, schema, days, "T", small_key)
-    there("push", "T", f"s3://{bucket}/t")
-    there("push", "T", server.url, *server.token)
+    # Tables of their own: copies of one that grow apart are forks, which are refused.
+    for place in ("T", f"s3://{bucket}/t", "S"):
+        begin(there, schema, days, place, small_key)
+    there("push", "S", server.url, *server.token)
     places = [("T", "T", ()), (f"s3://{bucket}/t", f"s3://{bucket}/t", ())]
     places.append((f"{server.url}/tables/patients", server.url, server.token))
     for table, asked, token in places:
@@ -73,7 +75,8 @@ def test_rows_of_every_day(there, schema, days, small_key, bucket, server):
         refused = there("append", days[5], "-o", table, "--batch", "day 2", *small_key, *token, status=8).stderr
         assert refused.startswith("HUSH-C075") and "another name for other rows" in refused
         # On standard input, and without a name.
-        said = there("append", "-", "-o", table, *small_key, *token, stdin=days[4].open()).stderr
+        with days[4].open() as rows:
+            said = there("append", "-", "-o", table, *small_key, *token, stdin=rows).stderr
         assert "is version 5 with 500 rows" in said, said
         assert answer(there, asked, small_key, *token) == expected(days[:5])
     # What they hold is the same but for its encryption: sealed columns open, in the order of the rows.
@@ -102,6 +105,24 @@ def test_rows_that_do_not_fit_change_nothing(hush, schema, days, small_key, tmp_
     assert hush("append", days[1], "-o", "nowhere", *small_key, status=2).stderr.startswith("HUSH-T020")
     assert sorted(path.name for path in (tmp_path / "T" / "parts").iterdir()) == before
     assert answer(hush, "T", small_key) == expected(days[:1])
+
+
+def test_rows_beyond_those_that_sums_are_sized_for_are_told(hush, schema, days, small_key):
+    """Taken, said, and never answered wrongly: a sum that may not fit is refused."""
+    text = schema.read_text(encoding="utf-8")
+    found = re.search(r"^max_rows = .*$", text, re.MULTILINE)
+    schema.write_text(text.replace(found[0], "max_rows = 130"), encoding="utf-8")
+    begin(hush, schema, days, "T", small_key)
+    hush("append", days[1], "-o", "T", *small_key)
+    said = hush("append", days[2], "-o", "T", *small_key).stderr
+    assert "! The table has 170 rows more than max_rows in its schema" in said, said
+    asked = hush("query", "T", SQL, "--format", "csv", *small_key, status=None)
+    if asked.returncode == 0:
+        assert answer(hush, "T", small_key) == expected(days[:3])
+    else:
+        assert asked.returncode in (3, 5) and asked.stderr.startswith("HUSH-P"), asked.stderr
+    counted = hush("query", "T", "SELECT COUNT(*) AS n FROM patients", "--format", "csv", *small_key).stdout
+    assert counted == "n\n300\n"
 
 
 def test_an_append_may_be_killed_at_any_call(through, there, schema, days, small_key, bucket, proxy, s3):
