@@ -25,11 +25,11 @@ lambda:
 	python3 tools/package_lambda.py $(CARGO_TARGET_DIR)/release/hush-lambda $(CARGO_TARGET_DIR)/lambda/hush-lambda.zip
 	cp deploy/lambda/template.yaml $(CARGO_TARGET_DIR)/lambda/
 
-# The program for devices alone, small: without Parquet files (hush-edge-csv) and with them.
+# The program for devices alone, small: without Parquet files (hush-edge-csv) and with them; without the clients of object stores.
 edge:
 	cargo build --profile edge --locked -p hush-edge --no-default-features
 	cp $(CARGO_TARGET_DIR)/edge/hush-edge $(CARGO_TARGET_DIR)/edge/hush-edge-csv
-	cargo build --profile edge --locked -p hush-edge
+	cargo build --profile edge --locked -p hush-edge --no-default-features --features parquet
 
 # The main job needs `hush` alone. `hush-server` is built with it because its crates give the query engine's dependencies features that every
 # other build has too: without it, `make test` would compile 67 crates again, the query engine among them.

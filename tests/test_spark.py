@@ -149,3 +149,19 @@ def test_dask_gives_the_bytes_of_one_machine(lake):
     evaluate = functools.partial(worker.run_parts, lake.place, plan)
     partials = bag.from_sequence(runs).starmap(evaluate).compute()
     assert len(partials) == len(runs) > 4 and worker.finish(lake.place, plan, partials) == lake.alone(plan)
+
+
+@pytest.mark.slow
+def test_ray_gives_the_bytes_of_one_machine(lake, monkeypatch):
+    """The recipe of the guide."""
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray = pytest.importorskip("ray")
+    plan = lake.prepare(QUERIES["grouped"]).plan
+    runs = worker.cut(worker.part_sizes(lake.place, plan), 8)
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        task = ray.remote(worker.run_parts)
+        partials = ray.get([task.remote(lake.place, plan, *run) for run in runs])
+    finally:
+        ray.shutdown()
+    assert len(partials) == len(runs) > 4 and worker.finish(lake.place, plan, partials) == lake.alone(plan)

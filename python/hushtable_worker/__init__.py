@@ -11,6 +11,8 @@ The plan comes from the table's owner, and the answer goes back there (``Table.p
 is yours: ``hushtable_worker.spark`` is one way. Engines are kept for the life of the process, by place and number of threads: a
 second plan finds verified files and the sums of whole parts. All functions block, and release the interpreter's lock.
 
+``hushtable_worker.device`` encrypts rows for a table, with a device's key.
+
 Every error is a :class:`WorkerError` with the place and a stable ``code``.
 """
 
