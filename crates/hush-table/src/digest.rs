@@ -75,40 +75,6 @@ impl Digest {
         hasher.update_reader(reader)?;
         Ok(Self(*hasher.finalize().as_bytes()))
     }
-
-    /// Wraps the 32 bytes of a digest computed elsewhere.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 32 bytes.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl TableId {
-    /// Wraps 16 random bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 16 bytes.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl EncryptionId {
-    /// Wraps 16 random bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 16 bytes.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
 
 impl DeviceId {
@@ -117,33 +83,11 @@ impl DeviceId {
         let [low, _] = halves(Digest::of(verifying_key).0);
         Self(low)
     }
-
-    /// Wraps 16 bytes of a digest computed elsewhere.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 16 bytes.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
 
 /// Both halves of 32 bytes.
 fn halves(bytes: [u8; 32]) -> [[u8; 16]; 2] {
     std::array::from_fn(|half| std::array::from_fn(|at| bytes.get(16 * half + at).copied().unwrap_or(0)))
-}
-
-impl SecretId {
-    /// Wraps 16 bytes that the owner has chosen.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 16 bytes.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
 
 impl JobId {
@@ -152,36 +96,9 @@ impl JobId {
         let [low, _] = halves(Digest::of(&[JOB_DOMAIN, name.as_bytes()].concat()).0);
         Self(StreamId(low).cut().0.0)
     }
-
-    /// Wraps 8 bytes of a digest computed elsewhere.
-    pub fn from_bytes(bytes: [u8; 8]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 8 bytes.
-    pub fn as_bytes(&self) -> &[u8; 8] {
-        &self.0
-    }
-}
-
-impl RunId {
-    /// Wraps 4 random bytes.
-    pub fn from_bytes(bytes: [u8; 4]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 4 bytes.
-    pub fn as_bytes(&self) -> &[u8; 4] {
-        &self.0
-    }
 }
 
 impl StreamId {
-    /// Wraps 16 random bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
     /// The stream of one attempt at a task: the job, the run of it, and a number that no other attempt in the run has.
     pub fn of_task(job: JobId, run: RunId, task: u32) -> Self {
         let [a, b, c, d, e, f, g, h] = job.0;
@@ -204,35 +121,23 @@ impl StreamId {
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.0;
         (JobId([a, b, c, d, e, f, g, h]), RunId([i, j, k, l]))
     }
-
-    /// The 16 bytes.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
 
-impl AppendId {
-    /// Wraps 16 random bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 16 bytes.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl BatchTag {
-    /// Wraps 16 bytes of a keyed digest.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-}
-
-/// Gives a byte-array newtype its text form: lowercase hex in `Display`, `FromStr` and serde.
+/// Gives a byte-array newtype its bytes and its text form: lowercase hex in `Display`, `FromStr` and serde.
 macro_rules! hex_text {
     ($name:ident, $bytes:literal) => {
+        impl $name {
+            /// Wraps bytes that were drawn or computed elsewhere.
+            pub const fn from_bytes(bytes: [u8; $bytes]) -> Self {
+                Self(bytes)
+            }
+
+            /// The bytes.
+            pub const fn as_bytes(&self) -> &[u8; $bytes] {
+                &self.0
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&to_hex(&self.0))

@@ -135,6 +135,7 @@ fn belong_together(deliveries: &[SignedDelivery], device: &[u8; 32]) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use ed25519_dalek::{Signer, SigningKey};
 

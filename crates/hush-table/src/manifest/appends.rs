@@ -85,4 +85,5 @@ fn chunks(parts: &[PartEntry]) -> Result<(), ManifestFault> {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests;
