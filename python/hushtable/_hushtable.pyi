@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "decrypt", "delete", "device_key", "doctor", "encrypt", "is_server",
-    "ls", "pull", "push", "rehearse", "table_of_query",
+    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "append", "decrypt", "delete", "device_key", "doctor", "encrypt",
+    "is_server", "ls", "pull", "push", "rehearse", "table_of_query",
 ]  # fmt: skip
 
 _Path = str | os.PathLike[str]
