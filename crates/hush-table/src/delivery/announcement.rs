@@ -144,7 +144,9 @@ mod tests {
     use crate::digest::{DeviceId, Digest, JobId, StreamId};
     use crate::manifest::PartFile;
 
-    const TABLE: TableId = TableId::from_bytes([5; 16]);
+    fn table() -> TableId {
+        TableId::from_bytes([5; 16])
+    }
 
     fn owner() -> SigningKey {
         SigningKey::from_bytes(&[1; 32])
@@ -161,7 +163,7 @@ mod tests {
         let file = PartFile { digest: Digest::of(id.to_string().as_bytes()), bytes: 7 };
         let delivery = Delivery {
             format: DELIVERY_FORMAT,
-            table_id: TABLE,
+            table_id: table(),
             encodings,
             id,
             rows: 9,
@@ -169,7 +171,7 @@ mod tests {
             clear: Some(file),
             encrypted: None,
         };
-        let certificate = owner().sign(&certified_bytes(TABLE, encodings, &key)).to_bytes();
+        let certificate = owner().sign(&certified_bytes(table(), encodings, &key)).to_bytes();
         SignedDelivery::sign(delivery, &key, &certificate, |bytes| device.sign(bytes).to_bytes()).unwrap()
     }
 
@@ -196,8 +198,8 @@ mod tests {
         let (job, run) = announced.job().unwrap();
         assert_eq!((job.job, run), (JobId::of_name("j"), RunId::from_bytes([1; 4])));
         assert_eq!(DeviceJob::of_file_name(&job.file_name()), Some(job));
-        announced.require_owner(&owner().verifying_key().to_bytes(), TABLE).unwrap();
-        assert!(announced.require_owner(&[3; 32], TABLE).is_err());
+        announced.require_owner(&owner().verifying_key().to_bytes(), table()).unwrap();
+        assert!(announced.require_owner(&[3; 32], table()).is_err());
     }
 
     #[test]
