@@ -197,7 +197,7 @@ def test_a_killed_encryption_goes_on(through, there, hush, tmp_path, small_key, 
 
 
 @pytest.mark.parametrize("rows", [50_000, pytest.param(300_000, marks=pytest.mark.slow)])
-def test_an_encryption_that_was_killed_at_any_call_goes_on(through, hush, tmp_path, small_key, bucket, proxy, rows, s3):
+def test_killed_at_any_call_it_goes_on(through, hush, tmp_path, small_key, bucket, proxy, rows, s3):
     """Killed at its 1st, 2nd, ... call to the store, each time in a place of its own, and run again: the table is that of a whole run."""
     schema_of(hush, tmp_path, rows)
     write_rows(tmp_path / "t.csv", rows)
