@@ -196,6 +196,48 @@ def test_a_killed_encryption_goes_on(through, there, hush, tmp_path, small_key, 
     assert sums(there, small_key, place) == sums(hush, small_key)
 
 
+@pytest.mark.parametrize("rows", [50_000, pytest.param(300_000, marks=pytest.mark.slow)])
+def test_killed_at_any_call_it_goes_on(through, hush, tmp_path, small_key, bucket, proxy, rows, s3):
+    """Killed at its 1st, 2nd, ... call to the store, each time in a place of its own, and run again: the table is that of a whole run."""
+    schema_of(hush, tmp_path, rows)
+    write_rows(tmp_path / "t.csv", rows)
+
+    def command(place):
+        return ("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", f"s3://{bucket}/{place}", "--memory-limit", "64MB", *small_key)
+
+    def sent(ending):
+        """How many objects were sent since the last reset."""
+        return sum(call.method == "PUT" and call.path.endswith(ending) for call in proxy.calls)
+
+    through(*command("whole"))
+    parts = sent(".enc.parquet")
+    assert parts > 2
+    expected = through("decrypt", f"s3://{bucket}/whole", *small_key).stdout
+    assert expected.count("\n") == rows + 1
+    spared = set()
+    for number in range(1, 20 * parts):
+        proxy.reset(lambda call, number=number: "kill" if call.number == number else None)
+        process = through.start(*command(number))
+        proxy.victim = process.kill
+        _, errors = process.communicate()
+        assert_quiet(errors.decode())
+        if process.returncode == 0:
+            break
+        folder = s3.directory / bucket / str(number)
+        is_there, was_sent = (folder / "manifest.hush").exists(), sent("encryption.journal") > 0
+        proxy.reset()
+        if not is_there:
+            has_journal = (folder / "encryption.journal").exists()
+            through(*command(number))
+            again = sent(".enc.parquet")
+            assert again < parts if has_journal else again == parts or was_sent, number
+            assert not (folder / "encryption.journal").exists()
+            spared.add(parts - again)
+        assert through("decrypt", f"s3://{bucket}/{number}", *small_key).stdout == expected, number
+    assert process.returncode == 0 and len(spared) > 1, spared
+    print(f"{parts} parts, {number - 1} kills, spared {spared}")
+
+
 def test_an_object_that_changes_during_a_pass_is_refused(through, tmp_path, small_key, bucket, lake, proxy, hush):
     """Before each request of a run, an object gets other bytes of the same length: the error names it, and nothing is written."""
     split_rows(tmp_path, 60_000, 3)

@@ -396,3 +396,20 @@ def test_the_archive_brings_what_the_program_needs(lake, tmp_path):
         assert {line.rpartition("/")[0].rpartition(" ")[2] for line in maps.splitlines() if ".so" in line} == {str(task / "lib")}
     finally:
         emulator.stop()
+
+
+def test_the_program_tells_what_it_reads():
+    """Help, version, and a refusal of all else; without an argument it is a function, which has to be told which."""
+
+    def said(*arguments):
+        quiet = {"PATH": os.environ["PATH"]}
+        return subprocess.run([binary("hush-lambda"), *arguments], check=False, capture_output=True, text=True, env=quiet)
+
+    for option in ("--help", "-h"):
+        done = said(option)
+        assert done.returncode == 0 and not done.stderr and "HUSH_DATA" in done.stdout and "token" in done.stdout
+    assert re.fullmatch(r"hush-lambda \d+\.\d+\.\d+\n", said("--version").stdout)
+    for arguments in (("nonsense",), ("--help", "token"), ("token", "token"), ("",)):
+        done = said(*arguments)
+        assert done.returncode == 1 and not done.stdout and done.stderr == "error: no such command or option: see hush-lambda --help\n"
+    assert said().returncode == 1

@@ -19,9 +19,8 @@ import time
 import urllib.request
 
 import hushtable_worker as worker
-import numpy
-import pyarrow as pa
-import pyarrow.parquet
+import measured_table
+from measured_table import QUERY
 
 import hushtable as ht
 
@@ -32,7 +31,6 @@ import cloud  # noqa: E402
 from buckets import S3, Proxy, credentials  # noqa: E402
 from conftest import Hush, binary, make_key  # noqa: E402
 
-QUERY = "SELECT g, COUNT(*), SUM(a), AVG(b) FROM t WHERE year >= 2017 GROUP BY g ORDER BY g"
 TURNS = 9
 
 
@@ -46,7 +44,8 @@ def main(rows=1_000_000, groups=8, cores=2):
         emulator.functions["hush-worker"].concurrency = cores
         os.environ.update(credentials(proxy.port), HUSH_STATE_DIR=str(directory / "state"))
         try:
-            place, key = encrypted(directory, rows, groups)
+            place, key = f"{cloud.DATA}/tables/t", owner(directory)
+            measured_table.encrypt(directory, rows, groups, key, place)
             measure(emulator, proxy, token_file.read_text(), place, ht.open(place, keys=key).prepare(QUERY).plan, cores)
         finally:
             emulator.stop()
@@ -57,21 +56,11 @@ def main(rows=1_000_000, groups=8, cores=2):
         say("archive", archive.stat().st_size / 1e6, "MB")
 
 
-def encrypted(directory, rows, groups):
-    """A table of random integers in the bucket, and its key."""
+def owner(directory):
+    """A key."""
     (directory / "home").mkdir()
     arguments = make_key(Hush(directory), directory, "--opens-in", "16MiB")
-    key = ht.open_key(arguments[1], passphrase_file=arguments[3])
-    draw = numpy.random.default_rng(1)
-    columns = {name: pa.array(draw.integers(0, 10**9, rows)) for name in "abcd"}
-    columns |= {"g": pa.array(draw.integers(0, groups, rows)), "year": pa.array(draw.integers(2010, 2025, rows))}
-    pa.parquet.write_table(pa.table(columns), directory / "t.parquet")
-    schema = ht.propose(directory / "t.parquet", clear=["g", "year"], sensitive=list("abcd"))
-    for name in "abcd":
-        schema[name].update(type="int(64)", range=[0, 10**9], protect="encrypt", for_=["sum", "avg"])
-    place = f"{cloud.DATA}/tables/t"
-    ht.encrypt(directory / "t.parquet", schema=schema.approve("measure_lambda.py"), keys=key, out=place)
-    return place, key
+    return ht.open_key(arguments[1], passphrase_file=arguments[3])
 
 
 def measure(emulator, proxy, token, place, plan, cores):

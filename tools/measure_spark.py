@@ -19,13 +19,11 @@ import time
 import warnings
 
 import hushtable_worker as worker
-import numpy
-import pyarrow as pa
-import pyarrow.parquet
+import measured_table
+from measured_table import QUERY
 
 import hushtable as ht
 
-QUERY = "SELECT g, COUNT(*), SUM(a), AVG(b) FROM t WHERE year >= 2017 GROUP BY g ORDER BY g"
 PASSPHRASE = "correct horse battery"
 TURNS = 5
 
@@ -36,7 +34,8 @@ def main(rows: int = 1_000_000, cores: int = 2, groups: int = 8) -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         key, key_files = owner(directory)
-        place, seconds = encrypted(directory, rows, groups, key)
+        place = str(directory / "T")
+        seconds = measured_table.encrypt(directory, rows, groups, key, place)
         say(f"encrypt {rows} rows, {cores} cores", seconds, "s")
         plan = ht.open(place, keys=key).prepare(QUERY).plan
         engine(place, plan, rows)
@@ -53,21 +52,6 @@ def owner(directory: pathlib.Path) -> tuple[ht.Key, list[str]]:
     key, files = directory / "k.hushkey", ["--key", str(directory / "k.hushkey"), "--passphrase-file", str(passphrase)]
     subprocess.run([program(), "keygen", "-o", key, *files[2:], "--opens-in", "16MiB"], check=True, capture_output=True)
     return ht.open_key(key, passphrase_file=passphrase), files
-
-
-def encrypted(directory: pathlib.Path, rows: int, groups: int, key: ht.Key) -> tuple[str, float]:
-    """A table of random integers, and how long it took."""
-    draw = numpy.random.default_rng(1)
-    columns = {name: pa.array(draw.integers(0, 10**9, rows)) for name in "abcd"}
-    columns |= {"g": pa.array(draw.integers(0, groups, rows)), "year": pa.array(draw.integers(2010, 2025, rows))}
-    pa.parquet.write_table(pa.table(columns), directory / "t.parquet")
-    schema = ht.propose(directory / "t.parquet", clear=["g", "year"], sensitive=list("abcd"))
-    for name in "abcd":
-        schema[name].update(type="int(64)", range=[0, 10**9], protect="encrypt", for_=["sum", "avg"])
-    schema = schema.approve("measure_spark.py")
-    begun, place = time.monotonic(), str(directory / "T")
-    ht.encrypt(directory / "t.parquet", schema=schema, keys=key, out=place)
-    return place, time.monotonic() - begun
 
 
 def engine(place: str, plan: bytes, rows: int) -> None:

@@ -78,11 +78,35 @@ pub enum Role {
     Worker(Arc<Worker>),
 }
 
-const DATA: (&str, &str) = ("HUSH_DATA", "the place of the tables and jobs, s3://BUCKET/PREFIX");
-const ROLE: (&str, &str) = ("HUSH_ROLE", "front or worker");
-const WORKER: (&str, &str) = ("HUSH_WORKER", "the name of the worker function");
-const TOKEN: (&str, &str) =
+/// A variable, and what it holds.
+type Variable = (&'static str, &'static str);
+
+const ROLE: Variable = ("HUSH_ROLE", "front or worker");
+const DATA: Variable = ("HUSH_DATA", "the place of the tables and jobs, s3://BUCKET/PREFIX");
+const TOKEN: Variable =
     ("HUSH_TOKEN_HASH", "the hash of the owner's token, 64 hex digits: hush-lambda token makes both");
+const WORKER: Variable = ("HUSH_WORKER", "the name of the worker function");
+const PATIENCE: Variable = ("HUSH_PATIENCE_S", "seconds without progress before tasks are sent again");
+const LEAF: Variable = ("HUSH_LEAF_BYTES", "most bytes that a worker reads for one task");
+
+/// The arguments, and the environment of each function.
+pub fn help() -> String {
+    let list = |variables: &[Variable]| -> String {
+        variables.iter().map(|(name, holds)| format!("  {name:<15}  {holds}\n")).collect()
+    };
+    format!(
+        "The service as functions on AWS Lambda; contains no secret-key code\n\n\
+         Usage: hush-lambda [COMMAND]\n\n\
+         Without a command it is the function that its environment describes.\n\n\
+         Commands:\n  token  Make a token for the owner, and its hash for the front\n\n\
+         Options:\n  -h, --help     Print help\n  -V, --version  Print version\n\n\
+         Environment of the front:\n{}\n\
+         Environment of the worker:\n{}\n\
+         HUSH_PATIENCE_S, HUSH_LEAF_BYTES and, in the worker, HUSH_WORKER can be left out.\n",
+        list(&[ROLE, DATA, TOKEN, WORKER, PATIENCE]),
+        list(&[ROLE, DATA, WORKER, LEAF]),
+    )
+}
 
 impl Role {
     /// What the environment asks for; `set` reads a variable of it.
@@ -115,7 +139,7 @@ impl Role {
         if role == "front" {
             let hash = TokenHash::parse(&needed(TOKEN)?).ok_or_else(|| malformed(TOKEN))?;
             let worker = needed(WORKER)?;
-            let patience = number("HUSH_PATIENCE_S")?.map(Duration::from_secs);
+            let patience = number(PATIENCE.0)?.map(Duration::from_secs);
             let bucket = Bucket::open(store, &bucket, &prefix)?;
             let jobs = JobObjects::new(bucket.objects().clone(), bucket.prefix());
             let jobs = StoreJobs::new(jobs, invoke(&worker)?, OVER_BYTES, patience);
@@ -126,7 +150,7 @@ impl Role {
         let worker = set(WORKER.0).or_else(|| set("AWS_LAMBDA_FUNCTION_NAME"));
         let worker = worker.ok_or(ConfigError::Missing { name: WORKER.0, expected: WORKER.1 })?;
         let memory = number("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")?.map(|megabytes| megabytes << 20);
-        let leaf_bytes = number("HUSH_LEAF_BYTES")?.unwrap_or(LEAF_BYTES);
+        let leaf_bytes = number(LEAF.0)?.unwrap_or(LEAF_BYTES);
         let bucket = Bucket::open(store, &bucket, &prefix)?;
         let jobs = JobObjects::new(bucket.objects().clone(), bucket.prefix());
         Ok(Self::Worker(Arc::new(Worker::new(
@@ -180,10 +204,12 @@ fn settings(memory: Option<u64>, leaf_bytes: u64) -> Settings {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashMap};
+
     use super::*;
 
     fn start(variables: &[(&str, &str)]) -> Result<Role, ConfigError> {
-        let all: std::collections::HashMap<_, _> = variables.iter().copied().collect();
+        let all: HashMap<_, _> = variables.iter().copied().collect();
         Role::of_environment(|name| all.get(name).map(|value| (*value).to_owned()))
     }
 
@@ -230,6 +256,32 @@ mod tests {
         assert!(matches!(start(&worker).err(), Some(ConfigError::Missing { name: "HUSH_WORKER", .. })));
         let bad = [("HUSH_WORKER", "w"), ("HUSH_LEAF_BYTES", "256MB")];
         assert!(matches!(start(&[worker, bad].concat()).err(), Some(ConfigError::Malformed { .. })));
+    }
+
+    /// Help names the variables that a function reads, and no others, below the function that reads them.
+    #[test]
+    fn help_names_what_is_read() {
+        let (front, worker) = help()
+            .split_once("of the worker:")
+            .map(|(front, worker)| (front.to_owned(), worker.to_owned()))
+            .unwrap();
+        let listed = |text: &str| -> BTreeSet<String> {
+            let lines = text.lines().filter(|line| line.starts_with("  HUSH_"));
+            lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+        };
+        for (role, text) in [("front", front), ("worker", worker)] {
+            let asked = std::cell::RefCell::new(BTreeSet::new());
+            let set = |name: &str| {
+                asked.borrow_mut().insert(name.to_owned());
+                let set = [(ROLE.0, role), (DATA.0, "s3://lake/hush"), (TOKEN.0, HASH), (WORKER.0, "w")];
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            // Without credentials it may not start, but by then it has read all.
+            let _ = Role::of_environment(set);
+            let mut asked = asked.into_inner();
+            asked.retain(|name| name.starts_with("HUSH_"));
+            assert_eq!(listed(&text), asked, "{role}");
+        }
     }
 
     #[test]

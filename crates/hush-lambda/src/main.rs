@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The `hush-lambda` binary: a function on AWS Lambda; or, with the argument `token`, a token for one.
+//! The `hush-lambda` binary: a function on AWS Lambda; or, with the command `token`, a token for one.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use hush_lambda::config::{ConfigError, Role};
+use hush_lambda::config::{ConfigError, Role, help};
 use hush_lambda::event::Event;
 use hush_lambda::gateway;
 use hush_lambda::runtime::{Fault, Invocation, Runtime};
@@ -22,10 +22,14 @@ const NETWORK_THREADS: usize = 2;
 const MARGIN: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let done = match std::env::args().nth(1).as_deref() {
-        None => run(),
-        Some("token") => token(),
-        Some(_) => Err("hush-lambda token makes a token and its hash; without an argument the program runs as an AWS Lambda function".into()),
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|text| text.to_string_lossy().into()).collect();
+    let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => run(),
+        ["token"] => token(),
+        ["--help" | "-h"] => print(&help()),
+        ["--version" | "-V"] => print(concat!("hush-lambda ", env!("CARGO_PKG_VERSION"), "\n")),
+        _ => Err("no such command or option: see hush-lambda --help".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -37,12 +41,14 @@ fn main() -> ExitCode {
     }
 }
 
+fn print(text: &str) -> Result<(), Box<dyn Error>> {
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
 /// Prints a fresh token for the owner, and its hash for the front's environment.
 fn token() -> Result<(), Box<dyn Error>> {
     let (token, hash) = TokenHash::fresh()?;
-    let mut stdout = io::stdout();
-    writeln!(stdout, "token: {token}")?;
-    Ok(writeln!(stdout, "hash: {hash}")?)
+    print(&format!("token: {token}\nhash: {hash}\n"))
 }
 
 fn run() -> Result<(), Box<dyn Error>> {

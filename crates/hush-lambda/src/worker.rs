@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{try_join, try_join_all};
 use futures_util::{StreamExt, stream};
 use hush_exec::{Engine, ErrorKind, ExecError, Limits, PartSet, Stop};
 use hush_protocol::job::ResultFacts;
@@ -145,7 +145,9 @@ impl Worker {
     /// [`WorkError`]. Nothing is left that is not right.
     pub async fn work(&self, event: &Event, time: Duration) -> Result<Ended, WorkError> {
         let stop = Arc::new(Stop::after(time));
-        let Some((record, _)) = self.jobs.record(&event.job).await? else { return Ok(Ended::Late) };
+        let plan = async { Ok(self.jobs.plan(&event.job).await?) };
+        let (record, plan) = try_join(self.jobs.record(&event.job), plan).await?;
+        let Some((record, _)) = record else { return Ok(Ended::Late) };
         if record.state.is_final() {
             return Ok(Ended::Late);
         }
@@ -158,7 +160,7 @@ impl Worker {
             _ => {}
         }
         // Without its plan, a job is just being deleted.
-        let Some(plan) = self.jobs.plan(&event.job).await? else { return Ok(Ended::Late) };
+        let Some(plan) = plan else { return Ok(Ended::Late) };
         let done = self.work_on(event, &record, known, plan.to_vec().into(), stop).await;
         match done {
             // Reading may succeed the next time. All else is as it is.

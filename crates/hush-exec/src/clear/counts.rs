@@ -8,12 +8,14 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::Int64Type;
 use arrow::row::{RowConverter, SortField};
 use datafusion::common::hash_utils::RandomState;
 use rayon::prelude::*;
 
 use super::groups::{GroupQuery, Groups};
+use super::keys::each_selected;
 use super::masks::MaskSet;
 use crate::error::ExecError;
 use crate::job::Job;
@@ -90,23 +92,22 @@ impl Counter<'_> {
 
     fn batch(&self, batch: &RecordBatch) -> Result<Counts, ExecError> {
         let Some((selected, keys)) = self.masks.keys(batch)? else { return Ok(Counts::Nothing) };
-        let rows = 0..batch.num_rows();
-        let rows = rows.filter(|row| selected.as_ref().is_none_or(|selected| selected.value(*row)));
+        let selected = selected.as_ref();
         if let [key] = keys.as_slice()
             && let Some(key) = key.as_primitive_opt::<Int64Type>()
         {
-            return Ok(Counts::Integers(integers(key, rows)));
+            return Ok(Counts::Integers(integers(key, selected)));
         }
         let internal = |_| ExecError::Internal { place: "group keys" };
         let bytes = self.converter.convert_columns(&keys).map_err(internal)?;
         let mut counts = Map::<Box<[u8]>>::default();
-        for row in rows {
+        each_selected(selected, batch.num_rows(), |row| {
             let key = bytes.row(row);
             match counts.get_mut(key.data()) {
                 Some(count) => *count += 1,
                 None => drop(counts.insert(key.data().into(), 1)),
             }
-        }
+        });
         Ok(Counts::Bytes(counts))
     }
 
@@ -161,16 +162,18 @@ impl Counts {
 }
 
 /// Counts of integers: in a table by value if all values lie within a span smaller than the number of rows.
-fn integers(key: &Int64Array, rows: impl Iterator<Item = usize>) -> Map<Option<i64>> {
+fn integers(key: &Int64Array, selected: Option<&BooleanBuffer>) -> Map<Option<i64>> {
     let mut counts = Map::default();
     let bounds = arrow::compute::min(key).zip(arrow::compute::max(key));
     let near = bounds.filter(|(low, high)| high.abs_diff(*low) < key.len() as u64);
     let Some((low, high)) = near.filter(|_| key.null_count() == 0) else {
-        rows.for_each(|row| *counts.entry(key.is_valid(row).then(|| key.value(row))).or_default() += 1);
+        each_selected(selected, key.len(), |row| {
+            *counts.entry(key.is_valid(row).then(|| key.value(row))).or_default() += 1;
+        });
         return counts;
     };
     let mut table = vec![0_i64; high.abs_diff(low) as usize + 1];
-    rows.for_each(|row| table[key.value(row).abs_diff(low) as usize] += 1);
+    each_selected(selected, key.len(), |row| table[key.value(row).abs_diff(low) as usize] += 1);
     let values = (0_i64..).zip(table).filter(|(_, count)| *count > 0);
     counts.extend(values.map(|(place, count)| (Some(low + place), count)));
     counts

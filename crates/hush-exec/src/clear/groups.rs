@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -248,14 +249,14 @@ impl Groups {
         !matches!(self.index, KeyIndex::Alone)
     }
 
-    /// Overwrites `groups` (one entry per row) with the row's group where `selected` says so.
+    /// Overwrites `groups` (one entry per row) with the row's group where `selected` has a bit, or everywhere.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if a key is not among the groups. Then query and masks would have evaluated it differently.
     pub(crate) fn assign(
         &self,
         keys: &[ArrayRef],
-        selected: impl Fn(usize) -> bool,
+        selected: Option<&BooleanBuffer>,
         groups: &mut [u32],
     ) -> Result<(), ExecError> {
         self.index.assign(keys, selected, groups)

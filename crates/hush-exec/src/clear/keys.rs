@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::Int64Type;
 use arrow::row::{RowConverter, SortField};
 use datafusion::common::hash_utils::RandomState;
@@ -78,14 +79,14 @@ impl KeyIndex {
         Some(Self::Table { low, groups, null })
     }
 
-    /// Overwrites `groups` (one entry per row) with the row's group where `selected` says so.
+    /// Overwrites `groups` (one entry per row) with the row's group where `selected` has a bit, or everywhere.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if a key is not among the groups. Then query and masks would have evaluated it differently.
     pub(super) fn assign(
         &self,
         keys: &[ArrayRef],
-        selected: impl Fn(usize) -> bool,
+        selected: Option<&BooleanBuffer>,
         groups: &mut [u32],
     ) -> Result<(), ExecError> {
         let internal = ExecError::Internal { place: "group of a row" };
@@ -132,13 +133,30 @@ impl KeyIndex {
 }
 
 /// Writes the group of every selected row. Returns whether all have one.
-fn place(groups: &mut [u32], selected: impl Fn(usize) -> bool, mut group: impl FnMut(usize) -> u32) -> bool {
+fn place(groups: &mut [u32], selected: Option<&BooleanBuffer>, mut group: impl FnMut(usize) -> u32) -> bool {
     let mut all_found = true;
-    for (row, place) in groups.iter_mut().enumerate().filter(|(row, _)| selected(*row)) {
-        *place = group(row);
-        all_found &= *place != NOT_SELECTED;
-    }
+    each_selected(selected, groups.len(), |row| {
+        groups[row] = group(row);
+        all_found &= groups[row] != NOT_SELECTED;
+    });
     all_found
+}
+
+/// Visits the selected ones of so many rows, in order.
+///
+/// Half of the rows, here and there, are what a processor cannot predict: it looks for bits by the word, and not for each row at one.
+///
+/// # Panics
+/// If there are not as many bits as rows.
+pub(super) fn each_selected(selected: Option<&BooleanBuffer>, rows: usize, mut visit: impl FnMut(usize)) {
+    let Some(selected) = selected else { return (0..rows).for_each(visit) };
+    assert_eq!(selected.len(), rows, "bits of a selection");
+    for (mut word, first) in selected.bit_chunks().iter_padded().zip((0..).step_by(64)) {
+        while word != 0 {
+            visit(first + word.trailing_zeros() as usize);
+            word &= word - 1;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -158,8 +176,37 @@ mod tests {
         let (index, order) = KeyIndex::new(keys).unwrap();
         assert_eq!(order.len(), keys[0].len());
         let mut groups = vec![NOT_SELECTED; rows[0].len()];
-        index.assign(rows, |row| row % 2 == 0, &mut groups).ok()?;
+        let second = (0..groups.len()).map(|row| row % 2 == 0).collect();
+        index.assign(rows, Some(&second), &mut groups).ok()?;
         Some(groups)
+    }
+
+    #[test]
+    fn selected_rows_are_those_with_a_bit() {
+        for rows in [0, 1, 63, 64, 65, 127, 128, 200] {
+            let all = visited(None, rows);
+            assert_eq!(all, (0..rows).collect::<Vec<_>>());
+            for (factor, of) in [(0, 1), (1, 1), (1, 2), (3, 7), (64, 65)] {
+                let is_selected = |row: usize| row * factor % of.max(1) < factor;
+                let bits: BooleanBuffer = (0..rows).map(is_selected).collect();
+                assert_eq!(
+                    visited(Some(&bits), rows),
+                    all.iter().copied().filter(|row| is_selected(*row)).collect::<Vec<_>>()
+                );
+                // Bits that do not begin with a byte.
+                for first in 0..rows.min(10) {
+                    let found = visited(Some(&bits.slice(first, rows - first)), rows - first);
+                    let expected = all.iter().copied().filter(|row| *row >= first && is_selected(*row));
+                    assert_eq!(found, expected.map(|row| row - first).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    fn visited(selected: Option<&BooleanBuffer>, rows: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        each_selected(selected, rows, |row| found.push(row));
+        found
     }
 
     #[test]

@@ -149,8 +149,7 @@ impl MaskSet {
             return Ok(vec![RowMask::Nothing; self.masks.len()]);
         };
         let mut base = vec![NOT_SELECTED; rows];
-        let is_selected = |row: usize| selected.as_ref().is_none_or(|selected| selected.value(row));
-        groups.assign(&keys, is_selected, &mut base)?;
+        groups.assign(&keys, selected.as_ref(), &mut base)?;
         let whole =
             !groups.has_keys() && selected.as_ref().is_none_or(|selected| selected.count_set_bits() == rows);
         self.masks.iter().map(|mask| mask.evaluate(batch, &base, whole)).collect()

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking, and print their seeds"
 )]
 
+mod deleted;
 #[path = "../../../hush-exec/tests/engine/fixture.rs"]
 #[expect(dead_code, reason = "the tests of the engine use more of it")]
 mod fixture;

@@ -29,6 +29,8 @@ pub(crate) const TIME: Duration = Duration::from_secs(600);
 /// Answers of more bytes are given by their address.
 pub(crate) const OVER_BYTES: u64 = 4 << 20;
 
+const PREFIX: &str = "lake/hush";
+
 /// Events that were sent and not yet delivered.
 #[derive(Default)]
 pub(crate) struct Queue(Mutex<Vec<Event>>);
@@ -57,6 +59,15 @@ pub(crate) struct World {
     pub(crate) queue: Arc<Queue>,
     pub(crate) worker: Worker,
     pub(crate) front: Arc<StoreJobs>,
+    leaf_bytes: u64,
+}
+
+/// A worker on a store.
+fn worker(store: Arc<dyn ObjectStore>, queue: &Arc<Queue>, leaf_bytes: u64) -> Worker {
+    let prefix = Path::from(PREFIX);
+    let catalog = Catalog::new(store.clone(), prefix.clone().join("tables"));
+    let settings = Settings { threads: 1, limits: Limits::default(), leaf_bytes };
+    Worker::new(JobObjects::new(store, &prefix), catalog, queue.clone(), settings)
 }
 
 impl World {
@@ -64,16 +75,20 @@ impl World {
     pub(crate) fn new(random: &mut Random, part_rows: &[usize], leaf_bytes: u64) -> Self {
         let fixture = Fixture::random(random, part_rows);
         let store = Arc::new(InMemory::new());
-        let prefix = Path::from("lake/hush");
+        let prefix = Path::from(PREFIX);
         let catalog = Catalog::new(store.clone(), prefix.clone().join("tables"));
         fixture.store.copy_version(&fixture.signed, &catalog.table("t").unwrap(), &|_| ()).unwrap();
         let jobs = JobObjects::new(store.clone(), &prefix);
         let queue = Arc::new(Queue::default());
-        let settings = Settings { threads: 1, limits: Limits::default(), leaf_bytes };
-        let worker = Worker::new(jobs.clone(), catalog, queue.clone(), settings);
+        let worker = worker(store.clone(), &queue, leaf_bytes);
         // Without patience: each poll that sees no progress takes what is missing for lost.
         let front = StoreJobs::new(jobs.clone(), queue.clone(), OVER_BYTES, Some(Duration::ZERO));
-        Self { store, fixture, jobs, queue, worker, front }
+        Self { store, fixture, jobs, queue, worker, front, leaf_bytes }
+    }
+
+    /// Another worker, which reaches this world by a store of its own.
+    pub(crate) fn worker_on(&self, store: Arc<dyn ObjectStore>) -> Worker {
+        worker(store, &self.queue, self.leaf_bytes)
     }
 
     pub(crate) fn parts(&self) -> u32 {

@@ -12,13 +12,15 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::{Buf, Bytes};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, pread};
 
 use super::memory::{RangeMemory, Run};
 use super::tree::{DigestTree, GROUP_BYTES, TreeHasher};
@@ -472,8 +474,17 @@ fn read_file(file: &File, range: &Range<u64>) -> io::Result<Bytes> {
     let length = usize::try_from(range.end.saturating_sub(range.start));
     let length = length.map_err(|_| io::ErrorKind::OutOfMemory)?;
     bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    bytes.resize(length, 0);
-    file.read_exact_at(&mut bytes, range.start)?;
+    // Into memory as it was allocated: no zeros are written first.
+    while bytes.len() < length {
+        let place = range.start + bytes.len() as u64;
+        match pread(file, spare_capacity(&mut bytes), place) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    // The allocator may have given more, and the file had more.
+    bytes.truncate(length);
     Ok(bytes.into())
 }
 

@@ -190,8 +190,18 @@ impl ObjectFile {
 
     /// The bytes of a range, by one request.
     pub(super) fn read(self: &Arc<Self>, range: Range<u64>) -> io::Result<Bytes> {
+        self.wait(self.ask(range))
+    }
+
+    /// Asks for a range, and does not wait for its bytes.
+    pub(super) fn ask(self: &Arc<Self>, range: Range<u64>) -> Pending<Bytes> {
         let file = self.clone();
-        self.noted(block(async move { file.fetch(range).await }))
+        start(async move { file.fetch(range).await })
+    }
+
+    /// Waits for the bytes of a range.
+    pub(super) fn wait(&self, asked: Pending<Bytes>) -> io::Result<Bytes> {
+        self.noted(asked.wait())
     }
 
     /// Why the last read failed, told once.
@@ -329,8 +339,7 @@ impl ObjectReader {
     fn ask(&mut self) -> Option<Pending<Bytes>> {
         let range = self.next..self.next.saturating_add(PIECE_BYTES).min(self.file.bytes);
         self.next = range.end;
-        let file = self.file.clone();
-        (range.start < range.end).then(|| start(async move { file.fetch(range).await }))
+        (range.start < range.end).then(|| self.file.ask(range))
     }
 }
 
@@ -339,7 +348,7 @@ impl Read for ObjectReader {
         if self.piece.is_empty() {
             let Some(asked) = self.ahead.take().or_else(|| self.ask()) else { return Ok(0) };
             self.ahead = self.ask();
-            self.piece = self.file.noted(asked.wait())?;
+            self.piece = self.file.wait(asked)?;
         }
         let taken = self.piece.split_to(buffer.len().min(self.piece.len()));
         buffer.get_mut(..taken.len()).unwrap_or_default().copy_from_slice(&taken);

@@ -32,6 +32,9 @@ pub(super) struct Described {
 /// Most that a column is taken to need while it is read: writers close pages and dictionaries at a megabyte.
 const COLUMN_DECODE_BYTES: u64 = 3 << 20;
 
+/// Columns of an object whose first bytes are asked for together.
+const BEGUN_COLUMNS: usize = 16;
+
 /// What a panic of the decoder means.
 const DAMAGED: &str = "a damaged page";
 const OTHER_ROWS: &str = "a column has other rows than the file says";
@@ -51,8 +54,8 @@ pub(super) fn describe(source: &Source) -> Result<Described, SourceError> {
         kind: Some(field.data_type().clone()),
     };
     let columns = fields.iter().enumerate().map(column).collect();
-    // A window of an object, and the one before it, of which a page is unpacked.
-    let windows = if object_of(source).is_some() { 2 * WINDOW_BYTES } else { 0 };
+    // A window of an object, the one before it, of which a page is unpacked, and the one that is on its way.
+    let windows = if object_of(source).is_some() { 3 * WINDOW_BYTES } else { 0 };
     let of_column = |chunk: &ColumnChunkMetaData| {
         let packed = u64::try_from(chunk.compressed_size()).unwrap_or(0);
         let bytes = u64::try_from(chunk.uncompressed_size()).unwrap_or(0).saturating_add(packed);
@@ -72,6 +75,8 @@ pub(super) struct ParquetColumns {
     schema: SchemaRef,
     columns: Vec<Mutex<ColumnRows>>,
     object: Option<Arc<ObjectFile>>,
+    /// Of an object, through which its columns are read.
+    windows: Vec<Arc<Mutex<Window>>>,
 }
 
 /// The rows of a column.
@@ -98,10 +103,13 @@ impl ParquetColumns {
         let places = columns.iter().map(|position| step(|| Ok(chunks_of(&metadata, *position))));
         let places = places.collect::<Result<Vec<_>, _>>().map_err(refusal)?;
         let whole = object.as_ref().map(|object| end_of(object, &places)).transpose()?.flatten();
+        let mut windows = Vec::new();
         let column = |(position, chunks): (&usize, Vec<Range<u64>>)| {
             let bytes = match (&object, &whole) {
                 (Some(object), None) => {
-                    ColumnBytes::There(Arc::new(Mutex::new(Window::new(object.clone(), chunks))))
+                    let window = Arc::new(Mutex::new(Window::new(object.clone(), chunks)));
+                    windows.push(window.clone());
+                    ColumnBytes::There(window)
                 }
                 (_, whole) => ColumnBytes::Here(whole.as_ref().unwrap_or(&bytes).clone()),
             };
@@ -112,7 +120,7 @@ impl ParquetColumns {
             Ok(Mutex::new(ColumnRows { reader, next: 0, decoded: BTreeMap::new() }))
         };
         let columns = columns.iter().zip(places).map(column).collect::<Result<_, SourceError>>()?;
-        Ok(Self { rows, schema, columns, object })
+        Ok(Self { rows, schema, columns, object, windows })
     }
 
     /// The same columns of a file that says that it has so many rows.
@@ -137,13 +145,27 @@ impl ParquetColumns {
     /// # Errors
     /// [`SourceError::Parquet`] for a damaged column, of the first that is.
     pub(super) fn read(&self, number: u64) -> Result<RecordBatch, SourceError> {
-        let array = |column: &Mutex<ColumnRows>| {
+        let array = |(position, column): (usize, &Mutex<ColumnRows>)| {
+            if number == 0 {
+                self.begin(position);
+            }
             column.lock().unwrap_or_else(PoisonError::into_inner).read(number, |chunk| self.rows(chunk))
         };
         let refusal = |error| refusal(self.object.as_ref(), error);
-        let arrays = self.columns.iter().map(array).collect::<Result<Vec<_>, _>>().map_err(refusal)?;
+        let arrays = self.columns.iter().enumerate().map(array);
+        let arrays = arrays.collect::<Result<Vec<_>, _>>().map_err(refusal)?;
         let batch = RecordBatch::try_new(self.schema.clone(), arrays);
         batch.map_err(|error| refusal(error.into()))
+    }
+
+    /// Asks for the first bytes of a column and of those behind it, all together.
+    fn begin(&self, column: usize) {
+        for window in self.windows.iter().skip(column).take(BEGUN_COLUMNS) {
+            // Whoever reads through it has asked.
+            if let Ok(mut window) = window.try_lock() {
+                window.begin();
+            }
+        }
     }
 }
 

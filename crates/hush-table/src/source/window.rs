@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The bytes of a column of Parquet, for a decoder that asks for headers of 30 bytes and for pages: of an object they come in windows,
-//! each byte once.
+//! each byte once. The window behind the present one is on its way while that one is decoded.
 
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::object::ObjectFile;
 use crate::part::PartSource;
+use crate::store::Pending;
 
 /// Bytes that are asked for at once. A page that is larger comes by one request, too.
 pub(super) const WINDOW_BYTES: u64 = 512 << 10;
@@ -34,12 +35,30 @@ pub(super) struct Window {
     chunks: Vec<Range<u64>>,
     start: u64,
     bytes: Bytes,
+    ahead: Ahead,
+}
+
+/// What lies behind a window.
+enum Ahead {
+    /// Nothing was asked for yet: the first window.
+    Unasked,
+    /// The bytes from a place on.
+    Asked(u64, Pending<Bytes>),
+    /// The end of the column; or it is read out of order, as a nested one is, and nobody can tell what comes next.
+    Nothing,
 }
 
 impl Window {
     /// A window that is closed.
     pub(super) fn new(object: Arc<ObjectFile>, chunks: Vec<Range<u64>>) -> Self {
-        Self { object, chunks, start: 0, bytes: Bytes::new() }
+        Self { object, chunks, start: 0, bytes: Bytes::new(), ahead: Ahead::Unasked }
+    }
+
+    /// Asks for the first window, and does not wait for it. Does nothing later.
+    pub(super) fn begin(&mut self) {
+        if let (Ahead::Unasked, Some(first)) = (&self.ahead, self.chunks.first()) {
+            self.ask(first.start);
+        }
     }
 
     /// What is asked for, or as much as there is of it; the window moves there if it must.
@@ -51,25 +70,49 @@ impl Window {
             return Ok(Bytes::new());
         }
         let skipped = range.start.checked_sub(self.start).and_then(|skipped| usize::try_from(skipped).ok());
-        let kept = skipped.and_then(|skipped| self.bytes.get(skipped..)).unwrap_or_default();
-        let from = range.start + kept.len() as u64;
-        if from < range.end {
-            let fetched =
-                self.object.read(from..from.saturating_add(WINDOW_BYTES).max(range.end).min(limit))?;
-            self.bytes = if kept.is_empty() {
-                fetched
-            } else {
-                let mut whole = BytesMut::with_capacity(kept.len() + fetched.len());
-                whole.extend_from_slice(kept);
-                whole.extend_from_slice(&fetched);
-                whole.freeze()
-            };
+        let kept = skipped.filter(|skipped| *skipped < self.bytes.len());
+        let kept = kept.map(|skipped| self.bytes.slice(skipped..)).unwrap_or_default();
+        if range.start + (kept.len() as u64) < range.end {
+            self.bytes = self.window(&range, kept, limit)?;
             self.start = range.start;
         }
         let mut found = self.bytes.clone();
         found.advance((range.start - self.start) as usize);
         found.truncate((range.end - range.start) as usize);
         Ok(found)
+    }
+
+    /// A window that begins with a range, of which the first bytes are kept, and ends at `limit` at the latest. Asks for the next one.
+    fn window(&mut self, range: &Range<u64>, kept: Bytes, limit: u64) -> io::Result<Bytes> {
+        let mut end = range.start + kept.len() as u64;
+        let (ahead, is_in_order) = match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
+            Ahead::Asked(start, asked) if start == end => (self.object.wait(asked)?, true),
+            Ahead::Unasked => (Bytes::new(), true),
+            Ahead::Asked(..) | Ahead::Nothing => (Bytes::new(), false),
+        };
+        end += ahead.len() as u64;
+        let mut rest = Bytes::new();
+        if end < range.end {
+            rest = self.object.read(end..end.saturating_add(WINDOW_BYTES).max(range.end).min(limit))?;
+            end += rest.len() as u64;
+        }
+        if is_in_order {
+            self.ask(end);
+        }
+        let pieces = [kept, ahead, rest].into_iter().filter(|piece| !piece.is_empty());
+        Ok(pieces.reduce(|first, second| [first, second].concat().into()).unwrap_or_default())
+    }
+
+    /// Asks for the window that begins at a place, or with the chunk behind the one that ends there.
+    fn ask(&mut self, place: u64) {
+        let around = self.chunks.iter().find(|chunk| chunk.contains(&place)).map(|chunk| place..chunk.end);
+        let behind = || self.chunks.iter().skip_while(|chunk| chunk.end != place).nth(1).cloned();
+        let chunk = around.or_else(behind).unwrap_or_default();
+        let end = chunk.start.saturating_add(WINDOW_BYTES).min(chunk.end).min(self.object.bytes());
+        self.ahead = match chunk.start < end {
+            true => Ahead::Asked(chunk.start, self.object.ask(chunk.start..end)),
+            false => Ahead::Nothing,
+        };
     }
 }
 

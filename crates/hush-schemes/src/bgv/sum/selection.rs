@@ -35,9 +35,10 @@ impl Selection {
     /// # Cost
     /// Linear: a counting sort over the groups that occur.
     pub(super) fn new(groups: &[u32], weights: Option<&[i128]>, ring: &Ring, counts: &mut [u32]) -> Self {
-        let selected = || (0_u32..).zip(groups).filter(|(_, group)| **group != NOT_SELECTED);
+        let chosen = chosen(groups);
+        let selected = || chosen.iter().map(|&row| (row, groups[row as usize]));
         let mut by_group: Vec<GroupRows> = Vec::new();
-        for (_, &group) in selected() {
+        for (_, group) in selected() {
             if counts[group as usize] == 0 {
                 by_group.push(GroupRows { group, range: 0..0 });
             }
@@ -51,7 +52,7 @@ impl Selection {
             counts[group_rows.group as usize] = start as u32;
         }
         let mut rows = vec![0; end];
-        for (row, &group) in selected() {
+        for (row, group) in selected() {
             let place = &mut counts[group as usize];
             rows[*place as usize] = row;
             *place += 1;
@@ -121,6 +122,18 @@ impl Selection {
             .nth(limb)
             .map(|weights| &weights[group_rows.range.clone()])
     }
+}
+
+/// The rows that have a group. Every row is written down, and the next one over it if it has none: a branch that half of the rows take, here
+/// and there, would cost more.
+fn chosen(groups: &[u32]) -> Vec<u32> {
+    let (mut rows, mut count) = (vec![0; groups.len()], 0);
+    for (row, &group) in (0_u32..).zip(groups) {
+        rows[count] = row;
+        count += usize::from(group != NOT_SELECTED);
+    }
+    rows.truncate(count);
+    rows
 }
 
 /// The sum of some of `N` words: of at most 2^14 residues below 2^47, which cannot overflow.

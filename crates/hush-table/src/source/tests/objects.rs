@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use async_trait::async_trait;
@@ -22,6 +23,9 @@ use super::*;
 use crate::error::{StoreFault, StoreTrouble};
 use crate::source::object::PIECE_BYTES;
 
+/// How long a request waits that others do not come to. Longer than any machine takes to send one.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// A bucket that counts, and fails or changes an object at the n-th request.
 #[derive(Debug, Default)]
 struct Bucket {
@@ -32,6 +36,10 @@ struct Bucket {
     failing: AtomicU64,
     /// The request before which every object is written anew with other bytes.
     changing: AtomicU64,
+    /// Every request before this one is answered when the next one is there, too.
+    accompanied: AtomicU64,
+    /// Requests for which no other one came.
+    alone: AtomicU64,
 }
 
 impl Bucket {
@@ -46,6 +54,20 @@ impl Bucket {
         self.bytes.store(0, Ordering::Relaxed);
         let found = step();
         (found, self.requests.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Waits for the request behind this one. It comes at once, or it never does.
+    async fn accompany(&self, number: u64) {
+        let begun = Instant::now();
+        while number < self.accompanied.load(Ordering::Relaxed)
+            && self.requests.load(Ordering::Relaxed) <= number
+        {
+            if begun.elapsed() > PATIENCE {
+                self.alone.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     async fn change(&self) {
@@ -92,6 +114,7 @@ impl ObjectStore for Bucket {
         if number == self.changing.load(Ordering::Relaxed) {
             self.change().await;
         }
+        self.accompany(number).await;
         let is_look = options.head;
         let found = self.below.get_opts(at, options).await?;
         let bytes = if is_look { 0 } else { found.range.end - found.range.start };
@@ -236,6 +259,22 @@ fn a_pass_asks_for_every_byte_once() {
         let (_, _, bytes) = bucket.counted(|| batches(&source, &half).unwrap());
         assert!(bytes <= length(&of_parquet) * 52 / 100, "{bytes} of {}", length(&of_parquet));
     }
+}
+
+/// Columns are asked for together, and the window behind the one that is decoded is on its way.
+#[test]
+fn no_request_but_the_last_is_waited_for_alone() {
+    let (_, of_parquet) = wide(250_000);
+    let all = four([Protection::Encrypt; 4]);
+    let bucket = Arc::new(Bucket::default());
+    bucket.add("t.parquet", of_parquet);
+    let source = open_in(&bucket, "t.parquet", false).unwrap();
+    let (expected, total, _) = bucket.counted(|| content(batches(&source, &all).unwrap()));
+    assert!(total >= 24, "{total} requests");
+    bucket.accompanied.store(total, Ordering::Relaxed);
+    let (found, requests, _) = bucket.counted(|| content(batches(&source, &all).unwrap()));
+    assert_eq!((requests, bucket.alone.load(Ordering::Relaxed)), (total, 0));
+    assert!(found == expected);
 }
 
 #[test]
