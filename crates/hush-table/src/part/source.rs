@@ -476,7 +476,7 @@ fn read_file(file: &File, range: &Range<u64>) -> io::Result<Bytes> {
     bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
     // Into memory as it was allocated: no zeros are written first.
     while bytes.len() < length {
-        let place = range.start + bytes.len() as u64;
+        let place = range.start.saturating_add(bytes.len() as u64);
         match pread(file, spare_capacity(&mut bytes), place) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) | Err(Errno::INTR) => {}

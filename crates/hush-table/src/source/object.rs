@@ -188,12 +188,7 @@ impl ObjectFile {
         Ok(PartSource::from_object(Arc::new(Ranges(self.clone())), self.bytes, runs))
     }
 
-    /// The bytes of a range, by one request.
-    pub(super) fn read(self: &Arc<Self>, range: Range<u64>) -> io::Result<Bytes> {
-        self.wait(self.ask(range))
-    }
-
-    /// Asks for a range, and does not wait for its bytes.
+    /// Asks for a range by one request, and does not wait for its bytes.
     pub(super) fn ask(self: &Arc<Self>, range: Range<u64>) -> Pending<Bytes> {
         let file = self.clone();
         start(async move { file.fetch(range).await })

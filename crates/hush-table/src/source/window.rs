@@ -42,8 +42,8 @@ pub(super) struct Window {
 enum Ahead {
     /// Nothing was asked for yet: the first window.
     Unasked,
-    /// The bytes from a place on.
-    Asked(u64, Pending<Bytes>),
+    /// A range.
+    Asked(Range<u64>, Pending<Bytes>),
     /// The end of the column; or it is read out of order, as a nested one is, and nobody can tell what comes next.
     Nothing,
 }
@@ -82,24 +82,29 @@ impl Window {
         Ok(found)
     }
 
-    /// A window that begins with a range, of which the first bytes are kept, and ends at `limit` at the latest. Asks for the next one.
+    /// A window that begins with a range, of which the first bytes are kept, and ends at `limit` at the latest. All that is missing, and the
+    /// window behind it, is asked for before anything is waited for.
     fn window(&mut self, range: &Range<u64>, kept: Bytes, limit: u64) -> io::Result<Bytes> {
         let mut end = range.start + kept.len() as u64;
         let (ahead, is_in_order) = match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
-            Ahead::Asked(start, asked) if start == end => (self.object.wait(asked)?, true),
-            Ahead::Unasked => (Bytes::new(), true),
-            Ahead::Asked(..) | Ahead::Nothing => (Bytes::new(), false),
+            Ahead::Asked(asked, pending) if asked.start == end => {
+                end = asked.end;
+                (Some(pending), true)
+            }
+            Ahead::Unasked => (None, true),
+            Ahead::Asked(..) | Ahead::Nothing => (None, false),
         };
-        end += ahead.len() as u64;
-        let mut rest = Bytes::new();
-        if end < range.end {
-            rest = self.object.read(end..end.saturating_add(WINDOW_BYTES).max(range.end).min(limit))?;
-            end += rest.len() as u64;
-        }
+        let rest = (end < range.end).then(|| {
+            let start = end;
+            end = start.saturating_add(WINDOW_BYTES).max(range.end).min(limit);
+            self.object.ask(start..end)
+        });
         if is_in_order {
             self.ask(end);
         }
-        let pieces = [kept, ahead, rest].into_iter().filter(|piece| !piece.is_empty());
+        let fetched = [ahead, rest].into_iter().flatten().map(|pending| self.object.wait(pending));
+        let fetched = fetched.collect::<io::Result<Vec<_>>>()?;
+        let pieces = std::iter::once(kept).chain(fetched).filter(|piece| !piece.is_empty());
         Ok(pieces.reduce(|first, second| [first, second].concat().into()).unwrap_or_default())
     }
 
@@ -110,7 +115,7 @@ impl Window {
         let chunk = around.or_else(behind).unwrap_or_default();
         let end = chunk.start.saturating_add(WINDOW_BYTES).min(chunk.end).min(self.object.bytes());
         self.ahead = match chunk.start < end {
-            true => Ahead::Asked(chunk.start, self.object.ask(chunk.start..end)),
+            true => Ahead::Asked(chunk.start..end, self.object.ask(chunk.start..end)),
             false => Ahead::Nothing,
         };
     }
