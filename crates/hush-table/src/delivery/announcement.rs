@@ -124,7 +124,9 @@ fn belong_together(deliveries: &[SignedDelivery], device: &[u8; 32]) -> bool {
     let mut before: Option<DeliveryId> = None;
     deliveries.iter().all(|signed| {
         let id = signed.delivery().id;
-        let next = before.filter(|before| before.stream == id.stream).map_or(0, |before| before.number + 1);
+        let next = before
+            .filter(|before| before.stream == id.stream)
+            .map_or(0, |before| before.number.saturating_add(1));
         let rises = before.is_none_or(|before| before < id);
         before = Some(id);
         let is_of_run = DeviceJob::of(id) == DeviceJob::of(first) && id.stream.run() == first.stream.run();
