@@ -66,12 +66,12 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
 
 fn chunks(parts: &[PartEntry]) -> Result<(), ManifestFault> {
     let appended =
-        parts.iter().enumerate().filter_map(|(index, part)| Some((part.append?, part.chunks, index)));
+        parts.iter().enumerate().filter_map(|(index, part)| Some((part.append?, index, part.chunks)));
     let mut runs: Vec<_> =
-        appended.map(|(Appended { id, first }, chunks, index)| (id, first, chunks, index)).collect();
+        appended.map(|(Appended { id, first }, index, chunks)| (id, first, index, chunks)).collect();
     runs.sort_unstable();
     let mut before = None;
-    for (id, first, chunks, index) in runs {
+    for (id, first, index, chunks) in runs {
         let fault = ManifestFault::Appended { index };
         let end = first.checked_add(chunks).ok_or(ManifestFault::Appended { index })?;
         let overlaps = before.is_some_and(|(other, end)| other == id && first < end);

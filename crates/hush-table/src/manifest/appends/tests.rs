@@ -61,7 +61,7 @@ fn no_chunk_of_an_append_is_there_twice() {
     };
     // The first part has 64 chunks, the second one.
     assert_eq!((two(0, 64), two(1, 0), two(0, u32::MAX - 1)), (None, None, None));
-    for (first, second, index) in [(0, 0, 1), (0, 63, 1), (5, 5, 0), (0, 1, 1)] {
+    for (first, second, index) in [(0, 0, 1), (0, 63, 1), (5, 5, 1), (0, 1, 1)] {
         assert_eq!(two(first, second), Some(ManifestFault::Appended { index }), "{first} {second}");
     }
     assert_eq!(two(u32::MAX - 63, 0), Some(ManifestFault::Appended { index: 0 }));
