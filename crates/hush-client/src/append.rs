@@ -76,7 +76,7 @@ pub struct AppendReport {
 /// busy; a full disk. The table is then as it was.
 ///
 /// # Cost
-/// That of encrypting the rows, one manifest read and one written. Memory as [`crate::encrypt`].
+/// That of encrypting the rows, one manifest read and one written. Memory as [`crate::encrypt()`].
 pub fn append(
     place: TablePlace<'_>,
     options: &AppendOptions,

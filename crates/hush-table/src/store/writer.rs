@@ -120,7 +120,7 @@ impl TableWriter {
         Ok(Self { store: store.clone(), head, verifying_key, cutter, finished: false, _lock: lock })
     }
 
-    /// Cuts parts at the first chunk that reaches `bytes` instead of [`PART_TARGET_BYTES`]: more files, less memory.
+    /// Cuts parts at the first chunk that reaches `bytes` instead of [`crate::part::PART_TARGET_BYTES`]: more files, less memory.
     #[must_use]
     pub fn with_part_bytes(mut self, bytes: u64) -> Self {
         self.cutter.set_part_bytes(bytes);
