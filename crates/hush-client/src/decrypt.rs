@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, BooleanArray};
 use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
+use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{
     Date32Type, Decimal128Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
 };
@@ -149,7 +149,7 @@ impl TableDecryption {
 
     /// Rows of the table.
     pub fn rows(&self) -> u64 {
-        self.manifest.rows
+        self.manifest.living_rows()
     }
 
     fn part(&self, index: usize) -> Result<Vec<RecordBatch>, ClientError> {
@@ -182,6 +182,7 @@ impl TableDecryption {
             }]
         };
         let release = self.digits.map(|digits| self.releases.release(digits));
+        let dead = self.store.dead_rows(entry)?;
         let mut offset = 0;
         let mut batches = Vec::new();
         for chunk in &chunks {
@@ -201,7 +202,11 @@ impl TableDecryption {
                 _ => to_array(column, &decrypted),
             });
             let arrays = arrays.collect::<Result<Vec<ArrayRef>, ClientError>>()?;
-            batches.push(RecordBatch::try_new(self.schema.clone(), arrays)?);
+            let batch = RecordBatch::try_new(self.schema.clone(), arrays)?;
+            batches.push(match dead.as_ref().and_then(|dead| dead.living_of_rows(offset, rows)) {
+                Some(living) => filter_record_batch(&batch, &BooleanArray::new(living, None))?,
+                None => batch,
+            });
             offset += rows;
         }
         // Counted before anything leaves.

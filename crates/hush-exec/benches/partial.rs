@@ -190,6 +190,8 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
             encrypted: Some(encrypted.file),
             delivery: None,
             append: None,
+            first_chunk: None,
+            dead: None,
         });
         first += count;
     }
@@ -213,6 +215,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         keys: Vec::new(),
         zones: None,
         batches: Vec::new(),
+        changes: Vec::new(),
         sealed_schema: Vec::new(),
     };
     let key = seed.verifying_key().to_bytes();

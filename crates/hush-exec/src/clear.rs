@@ -39,6 +39,7 @@ use hush_table::{SignedManifest, TableError, TableStore};
 
 use self::files::ClearFiles;
 use crate::error::{ExecError, ExpressionRole};
+use crate::living::DeadLists;
 use crate::parts::PartSet;
 
 /// The clear columns of a table version, or of some of its parts, as the query engine sees them.
@@ -49,7 +50,7 @@ pub(crate) struct ClearTable {
 }
 
 impl ClearTable {
-    /// The clear files of some parts that the manifest names.
+    /// The clear files of some parts that the manifest names, without the rows that were deleted.
     ///
     /// A table without clear columns still has rows to count: it becomes a table of rows without columns.
     ///
@@ -59,25 +60,26 @@ impl ClearTable {
         store: &TableStore,
         signed: &Arc<SignedManifest>,
         parts: &PartSet,
+        dead: &Arc<DeadLists>,
     ) -> Result<Self, ExecError> {
         let manifest = signed.manifest();
         let schema = manifest.clear_schema()?;
         let internal = |_| ExecError::Internal { place: "clear table" };
         let df_schema = DFSchema::try_from(schema.as_ref().clone()).map_err(internal)?;
         let of_parts = manifest.parts.iter().zip(0..).filter(|(_, part)| parts.contains(*part));
-        let rows = of_parts.map(|(entry, _)| entry.rows).sum();
+        let rows = of_parts.map(|(entry, _)| entry.living_rows()).sum();
         let provider: Arc<dyn TableProvider> = if schema.fields().is_empty() {
             Arc::new(rows_alone(rows).map_err(internal)?)
         } else if parts.is_empty() {
             Arc::new(MemTable::try_new(schema, vec![Vec::new()]).map_err(internal)?)
         } else {
-            Arc::new(ClearFiles::new(schema, store.clone(), signed.clone(), parts))
+            Arc::new(ClearFiles::new(schema, store.clone(), signed.clone(), parts, dead.clone()))
         };
         let source = provider_as_source(provider);
         Ok(Self { df_schema, source, rows })
     }
 
-    /// Checks that a finished plan has scanned every row of the parts: a total over fewer rows looks like any other total.
+    /// Checks that a finished plan has scanned every living row of the parts: a total over fewer rows looks like any other total.
     ///
     /// # Errors
     /// [`ExecError::MissingRows`].

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sums of whole parts, kept between plans.
 //!
-//! Parts are immutable and named by their digests, so the sum over all rows of a part is a function of the part's file
-//! and its place in the table, the ring, and the columns. These make the key, so nothing has to be invalidated: another
+//! Parts are immutable and named by their digests, so the sum over all living rows of a part is a function of the part's file,
+//! the list of its deleted rows, its place in the table, the ring, and the columns. These make the key, so nothing has to be invalidated: another
 //! version of a table names the same parts, and their sums are still right, or other parts, which have other keys.
 //!
 //! # Integrity
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hush_plan::EncodingId;
 use hush_ring::{Eval, Poly, Ring};
 use hush_schemes::bgv::sum::PartialSum;
-use hush_table::manifest::PartFile;
+use hush_table::manifest::{Dead, PartFile};
 
 use crate::table::PartRef;
 
@@ -45,6 +45,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     file: PartFile,
+    dead: Option<Dead>,
     first_chunk: u32,
     rows: u64,
     params: u16,
@@ -71,6 +72,7 @@ impl Key {
     pub(crate) fn new(part: PartRef<'_>, ring: &Ring) -> Option<Self> {
         Some(Self {
             file: part.entry.encrypted?,
+            dead: part.entry.dead,
             first_chunk: part.place.first_chunk,
             rows: part.entry.rows,
             params: ring.param_code(),

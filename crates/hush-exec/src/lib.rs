@@ -37,6 +37,7 @@ mod error;
 mod job;
 mod kept;
 mod keys;
+mod living;
 pub mod packing;
 mod parts;
 pub mod plain;

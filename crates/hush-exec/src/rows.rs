@@ -112,14 +112,16 @@ impl RowsPlan<'_> {
             return Ok(Vec::new());
         }
         let chunks = self.selector.read(clear.as_ref(), part.entry.rows)?;
-        let chunks: Vec<_> = (part.place.first_chunk..).zip(chunks).collect();
-        let find = |(chunk, batch): (u32, RecordBatch)| {
+        let living = self.job.snapshot.living(part)?;
+        let chunks: Vec<_> = (part.place.first_chunk..).zip(chunks).enumerate().collect();
+        let find = |(at, (chunk, batch)): (usize, (u32, RecordBatch))| {
             self.job.stop.check()?;
-            let matching = self.selector.matching(&batch, part.first_row_of(chunk))?;
+            let living = living.of_chunk(at);
+            let matching = self.selector.matching(&batch, living.as_ref(), part.first_row_of(chunk))?;
             if matching.num_rows() == 0 {
                 return Ok(None);
             }
-            Ok(Some(Match { chunk, matching, operands: self.selector.operands(&batch)? }))
+            Ok(Some(Match { chunk, matching, operands: self.selector.operands(&batch, living.as_ref())? }))
         };
         chunks.into_par_iter().filter_map(|chunk| find(chunk).transpose()).collect()
     }

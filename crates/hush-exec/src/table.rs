@@ -18,6 +18,7 @@ use hush_table::{
 use crate::clear::ClearTable;
 use crate::error::ExecError;
 use crate::keys::{KeyCache, KeySet, LoadedKeys};
+use crate::living::{DeadLists, Living};
 use crate::parts::PartSet;
 
 /// A table version. Lives as long as the table's manifest stays the same.
@@ -29,6 +30,7 @@ pub(crate) struct Snapshot {
     conformed: Mutex<HashMap<(Digest, EncodingId), u64>>,
     keys: KeyCache,
     zones: OnceLock<Option<Zones>>,
+    dead: Arc<DeadLists>,
 }
 
 /// A part with its place.
@@ -52,7 +54,8 @@ impl Snapshot {
     pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
         let signed = Arc::new(signed);
         let all = PartSet::from(0..part_count(&signed));
-        let clear = Arc::new(ClearTable::new(&store, &signed, &all)?);
+        let dead = Arc::new(DeadLists::new(store.clone()));
+        let clear = Arc::new(ClearTable::new(&store, &signed, &all, &dead)?);
         Ok(Self {
             store,
             clear,
@@ -60,6 +63,7 @@ impl Snapshot {
             conformed: Mutex::default(),
             keys: KeyCache::default(),
             zones: OnceLock::new(),
+            dead,
         })
     }
 
@@ -86,7 +90,7 @@ impl Snapshot {
         if *parts == self.all_parts() {
             return Ok(self.clear.clone());
         }
-        Ok(Arc::new(ClearTable::new(&self.store, &self.signed, parts)?))
+        Ok(Arc::new(ClearTable::new(&self.store, &self.signed, parts, &self.dead)?))
     }
 
     /// The parts in row order.
@@ -112,6 +116,14 @@ impl Snapshot {
         }
         let zones = self.store.zones(self.manifest())?;
         Ok(self.zones.get_or_init(|| zones).as_ref())
+    }
+
+    /// The rows of a part that count.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Io`].
+    pub(crate) fn living(&self, part: PartRef<'_>) -> Result<Living, ExecError> {
+        Ok(self.dead.living(part.entry)?)
     }
 
     /// Opens the clear file of a part; `None` if the table has no clear columns.

@@ -120,7 +120,16 @@ fn table() -> (TableStore, SignedManifest) {
         let encrypted = encrypted.finish().unwrap();
         store.put_part(&encrypted).unwrap();
         let (clear, encrypted) = (Some(clear.file), Some(encrypted.file));
-        PartEntry { rows: u64::from(rows), chunks: 1, clear, encrypted, delivery: None, append: None }
+        PartEntry {
+            rows: u64::from(rows),
+            chunks: 1,
+            clear,
+            encrypted,
+            delivery: None,
+            append: None,
+            first_chunk: None,
+            dead: None,
+        }
     });
     let parts = parts.collect();
     let packing = Packing::Sum(Sum { t_log2: T_LOG2 });
@@ -142,6 +151,7 @@ fn table() -> (TableStore, SignedManifest) {
         keys: Vec::new(),
         zones: None,
         batches: Vec::new(),
+        changes: Vec::new(),
         sealed_schema: Vec::new(),
     };
     let key = seed.verifying_key().to_bytes();

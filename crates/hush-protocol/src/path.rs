@@ -20,6 +20,8 @@ pub const ENCRYPTED: &str = "enc";
 pub const KEY: &str = "key";
 /// Ending of the name of a zone file, which is sent as parts are.
 pub const ZONES: &str = "zones";
+/// Ending of the name of a list of deleted rows, which is sent as parts are.
+pub const DEAD: &str = "dead";
 
 /// A table.
 pub fn table(name: &str) -> String {
@@ -41,7 +43,7 @@ pub fn part(table: &str, name: &str) -> String {
     format!("{table}/parts/{name}")
 }
 
-/// The name of a part: BLAKE3 of the file, 64 hex digits, and [`CLEAR`], [`ENCRYPTED`] or [`KEY`].
+/// The name of a part: BLAKE3 of the file, 64 hex digits, and one of the endings above.
 pub fn part_name(digest: &str, ending: &str) -> String {
     format!("{digest}.{ending}")
 }

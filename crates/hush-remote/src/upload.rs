@@ -19,6 +19,7 @@ pub(super) fn part_path(base: &str, kind: FileKind, file: &PartFile) -> String {
         FileKind::Encrypted => path::ENCRYPTED,
         FileKind::Key => path::KEY,
         FileKind::Zones => path::ZONES,
+        FileKind::Dead => path::DEAD,
     };
     path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use hush_table::manifest::{Dead, PartPlace};
 use hush_table::{
     Bucket, Manifest, PartEntry, Projection, RecordLog, SeenVersion, SignedManifest, TableError, TableStore,
     TableUri,
@@ -277,6 +278,8 @@ impl Catalog {
         }
         let checked = current.as_ref().map(|current| checked_parts(current.manifest(), manifest.manifest()));
         let fresh = check_parts(&place, &checked.unwrap_or_default(), &manifest, &seeds)?;
+        let served = current.as_ref().map(|current| current.manifest());
+        check_dead_rows(&place, served, manifest.manifest())?;
         seeds.record(&manifest.manifest().key_id, &fresh)?;
         place.commit_over_damage(&manifest)?;
         let manifest = Arc::new(manifest);
@@ -354,21 +357,35 @@ impl Catalog {
     }
 }
 
-/// A part and the number of its first chunk in its file.
-type CheckedPart<'a> = (&'a PartEntry, u32);
+/// A part, whichever of its rows were deleted, and the number of its first chunk in its file.
+type CheckedPart = (PartEntry, u32);
 
-/// The parts of the present version that the next one takes over as they are: they were checked when they came.
-fn checked_parts<'a>(current: &'a Manifest, next: &Manifest) -> HashSet<CheckedPart<'a>> {
+/// The parts of the present version that the next one takes over: they were checked when they came.
+fn checked_parts(current: &Manifest, next: &Manifest) -> HashSet<CheckedPart> {
     if current.encodings != next.encodings || current.sealed_columns != next.sealed_columns {
         return HashSet::new();
     }
-    current.placed_parts().map(|(at, entry)| (entry, entry.first_written(at))).collect()
+    current.placed_parts().map(|(at, entry)| checked_part(at, entry)).collect()
+}
+
+fn checked_part(at: PartPlace, entry: &PartEntry) -> CheckedPart {
+    (PartEntry { dead: None, first_chunk: None, ..entry.clone() }, entry.first_written(at))
+}
+
+/// The lists of deleted rows that the next version has and the present one has not are lists.
+fn check_dead_rows(place: &TableStore, current: Option<&Manifest>, next: &Manifest) -> Result<(), ApiError> {
+    let known: HashSet<Dead> =
+        current.iter().flat_map(|manifest| &manifest.parts).filter_map(|part| part.dead).collect();
+    for entry in next.parts.iter().filter(|entry| entry.dead.is_some_and(|dead| !known.contains(&dead))) {
+        place.dead_rows(entry)?;
+    }
+    Ok(())
 }
 
 /// Checks that all parts are there, and that those which are not `checked` have the stated form; returns the seeds of parts not seen before.
 fn check_parts(
     place: &TableStore,
-    checked: &HashSet<CheckedPart<'_>>,
+    checked: &HashSet<CheckedPart>,
     manifest: &SignedManifest,
     seeds: &SeedLog,
 ) -> Result<Vec<seeds::Entry>, ApiError> {
@@ -380,7 +397,7 @@ fn check_parts(
     let mut fresh = Vec::new();
     for (at, entry) in body.placed_parts() {
         let Some(file) = entry.encrypted else { continue };
-        if checked.contains(&(entry, entry.first_written(at))) {
+        if checked.contains(&checked_part(at, entry)) {
             continue;
         }
         let part = place.open_encrypted(body, at, entry)?;

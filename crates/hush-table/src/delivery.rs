@@ -90,6 +90,8 @@ impl Delivery {
             encrypted: self.encrypted,
             delivery: Some(self.id),
             append: None,
+            first_chunk: None,
+            dead: None,
         }
     }
 }

@@ -97,6 +97,8 @@ pub(crate) fn manifest() -> Manifest {
                 encrypted: file("e0", 2000),
                 delivery: None,
                 append: None,
+                first_chunk: None,
+                dead: None,
             },
             PartEntry {
                 rows: 5,
@@ -105,6 +107,8 @@ pub(crate) fn manifest() -> Manifest {
                 encrypted: file("e1", 20),
                 delivery: None,
                 append: None,
+                first_chunk: None,
+                dead: None,
             },
         ],
         devices: DeviceRules::default(),
@@ -112,6 +116,7 @@ pub(crate) fn manifest() -> Manifest {
         keys: Vec::new(),
         zones: None,
         batches: Vec::new(),
+        changes: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

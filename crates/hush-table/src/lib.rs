@@ -60,7 +60,8 @@ pub use manifest::{
     SignedManifest,
 };
 pub use part::{
-    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, EncodedChunk, EncryptedPart, FileKind, PartName, Projection,
+    CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, DeadRows, EncodedChunk, EncryptedPart, FileKind, PartName,
+    Projection,
 };
 #[cfg(feature = "stores")]
 pub use store::Bucket;

@@ -6,8 +6,10 @@
 //! there a [`SignedManifest`]. [`Pin::check`] refuses versions that an earlier look at the table has excluded.
 
 mod appends;
+mod changes;
 mod conform;
 mod container;
+mod dead;
 mod devices;
 mod keys;
 #[cfg(test)]
@@ -18,8 +20,10 @@ use hush_plan::{Encoding, EncodingId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use appends::{Appended, Batch, MAX_BATCHES};
+pub use changes::{Change, ChangeKind, MAX_CHANGES};
 pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
 pub use container::{SignedManifest, UncheckedManifest};
+pub use dead::Dead;
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, Rejection};
 pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
 
@@ -71,7 +75,7 @@ pub struct Manifest {
     pub version: u64,
     /// Which owner's key made this table: [`key_id`] of the verifying key that the container carries.
     pub key_id: String,
-    /// Rows of the table.
+    /// Rows that its parts hold, deleted ones among them: see [`Manifest::living_rows`].
     pub rows: u64,
     /// Rows of a full chunk, [`crate::CHUNK_ROWS`].
     pub chunk_rows: u32,
@@ -98,6 +102,9 @@ pub struct Manifest {
     /// Batches of rows that were appended under a name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Batch>,
+    /// What each version has changed, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// The owner's private half (schema and private encodings), encrypted by the owner; opaque here.
     #[serde(serialize_with = "hex_out", deserialize_with = "hex_in")]
     pub sealed_schema: Vec<u8>,
@@ -131,6 +138,12 @@ pub struct PartEntry {
     /// Its place in an append of the owner's, which numbers its chunks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append: Option<Appended>,
+    /// The number that its first chunk has in its file, once it stands elsewhere than where it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_chunk: Option<u32>,
+    /// Its rows that were deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead: Option<Dead>,
 }
 
 /// A file of a part, or of keys.
@@ -240,12 +253,12 @@ impl Manifest {
 
 impl PartEntry {
     /// The number that its first chunk has in its file, if it stands at `place`: 0 in a delivery, a number of its own in an append, and
-    /// otherwise its number in the table.
+    /// otherwise its number in the table, or the one that it had there when it was written.
     pub fn first_written(&self, place: PartPlace) -> u32 {
         match (self.delivery, self.append) {
             (Some(_), _) => 0,
             (None, Some(append)) => append.first,
-            (None, None) => place.first_chunk,
+            (None, None) => self.first_chunk.unwrap_or(place.first_chunk),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod clear;
 mod contain;
+mod dead;
 mod encrypted;
 mod memory;
 mod source;
@@ -21,6 +22,7 @@ use bytes::Bytes;
 use hush_plan::EncodingId;
 
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
+pub use dead::DeadRows;
 pub use encrypted::{ChunkRows, EncryptedPart};
 pub(crate) use memory::{RangeMemory, Run};
 pub use source::PartSource;
@@ -55,8 +57,8 @@ pub const PART_FORMAT: &str = "1";
 /// Footer key of the version.
 pub const FORMAT_KEY: &str = "hushtable.part";
 
-/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys and zones, which are stored, sent and checked as
-/// parts are.
+/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, zones and lists of dead rows, which are stored,
+/// sent and checked as parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// Clear columns.
@@ -67,16 +69,18 @@ pub enum FileKind {
     Key,
     /// Bounds of the clear columns of all parts.
     Zones,
+    /// The rows of a part that were deleted.
+    Dead,
 }
 
 impl FileKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Clear, Self::Encrypted, Self::Key, Self::Zones];
+    pub const ALL: [Self; 5] = [Self::Clear, Self::Encrypted, Self::Key, Self::Zones, Self::Dead];
 
     /// The folder of files of this kind, below a table's prefix.
     pub fn folder(self) -> &'static str {
         match self {
-            Self::Clear | Self::Encrypted | Self::Zones => PARTS_NAME,
+            Self::Clear | Self::Encrypted | Self::Zones | Self::Dead => PARTS_NAME,
             Self::Key => KEYS_NAME,
         }
     }
@@ -88,6 +92,7 @@ impl FileKind {
             Self::Encrypted => format!("{digest}.enc.parquet"),
             Self::Key => format!("{digest}.key"),
             Self::Zones => format!("{digest}.zones.parquet"),
+            Self::Dead => format!("{digest}.dead"),
         }
     }
 
@@ -98,6 +103,7 @@ impl FileKind {
             Self::Encrypted => format!("{digest}.enc.tree"),
             Self::Key => format!("{digest}.key.tree"),
             Self::Zones => format!("{digest}.zones.tree"),
+            Self::Dead => format!("{digest}.dead.tree"),
         }
     }
 }

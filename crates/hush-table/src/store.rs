@@ -6,6 +6,7 @@
 //! <prefix>/parts/<digest>.clear.parquet
 //! <prefix>/parts/<digest>.enc.parquet
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
+//! <prefix>/parts/<digest>.dead                rows of a part that were deleted
 //! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/versions/<digest>.hush            manifests that were replaced not long ago; not in directories
 //! <prefix>/encryption.journal                how far an encryption that was interrupted has come, sealed
@@ -25,6 +26,7 @@ mod cloud;
 mod commit;
 mod copy;
 mod cutter;
+mod dead;
 mod delivered;
 mod deliveries;
 pub mod files;

@@ -43,6 +43,8 @@ pub(crate) fn encrypt_parts(
             encrypted: None,
             delivery: None,
             append: None,
+            first_chunk: None,
+            dead: None,
         };
         if !ids.is_empty() || !plan.sealed.is_empty() {
             let mut writer = EncryptedPartWriter::new(&ids, plan.sealed.len() as u32, index);
@@ -79,6 +81,7 @@ pub(crate) fn encrypt_parts(
         keys: Vec::new(),
         zones: None,
         batches: Vec::new(),
+        changes: Vec::new(),
         sealed_schema: half.seal(of_table)?,
     };
     let signed = SignedManifest::sign(manifest, &identity.verifying_key, |bytes| owner.sign(bytes))?;

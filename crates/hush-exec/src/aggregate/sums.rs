@@ -28,7 +28,7 @@ pub(super) struct GroupSums<'a, S: Scheme> {
     running: ThreadSums<S>,
 }
 
-/// Treatment of parts in which every row counts once.
+/// Treatment of parts in which every living row counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WholeParts {
     /// A kept sum is used, and a new sum is kept.
@@ -60,7 +60,7 @@ enum SumSource {
     Masked,
     /// A kept sum; nothing is read.
     Kept(KeptSum),
-    /// All rows; the sum is then kept under this key.
+    /// All living rows; the sum is then kept under this key.
     Whole(Key),
 }
 
@@ -68,6 +68,8 @@ enum SumSource {
 struct Chunk {
     index: u32,
     masks: Vec<RowMask>,
+    /// The mask that takes every living row.
+    all: RowMask,
 }
 
 impl<'a, S: Scheme> GroupSums<'a, S> {
@@ -87,6 +89,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
     ) -> Result<PartWork<'p>, ExecError> {
         self.job.stop.check()?;
         let snapshot = &self.job.snapshot;
+        let living = snapshot.living(part)?;
         let everywhere = |mask: RowMask| vec![vec![mask; masks.len()]; part.entry.chunks as usize];
         let clear = if masks.takes_all() { None } else { snapshot.clear_part(part)? };
         let per_chunk: Vec<Vec<RowMask>> = if masks.takes_all() {
@@ -94,7 +97,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
         } else if clear.as_ref().is_some_and(|clear| masks.excludes(clear)) {
             everywhere(RowMask::Nothing)
         } else {
-            let batches = masks.read(clear.as_ref(), part.entry.rows)?;
+            let batches = living.rows_of(masks.read(clear.as_ref(), part.entry.rows)?)?;
             let evaluate = |batch| Ok(self.restrict(masks.evaluate(batch, groups)?, groups.count()));
             batches.par_iter().map(evaluate).collect::<Result<_, ExecError>>()?
         };
@@ -107,8 +110,12 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
         columns.dedup();
         let used =
             |masks: &Vec<RowMask>| read.iter().any(|block| masks.get(block.mask) != Some(&RowMask::Nothing));
-        let chunks = (part.place.first_chunk..).zip(per_chunk).filter(|(_, masks)| used(masks));
-        let chunks: Vec<_> = chunks.map(|(index, masks)| Chunk { index, masks }).collect();
+        let chunks = (part.place.first_chunk..).zip(per_chunk).enumerate().map(|(at, (index, masks))| {
+            let living = living.of_chunk(at);
+            let masks = masks.into_iter().map(|mask| mask.spread(living.as_ref())).collect();
+            Chunk { index, masks, all: RowMask::All.spread(living.as_ref()) }
+        });
+        let chunks: Vec<_> = chunks.filter(|chunk| used(&chunk.masks)).collect();
         let open = || Ok::<_, ExecError>(snapshot.encrypted_part(part)?.fetched(&columns)?);
         let encrypted = (!chunks.is_empty()).then(open).transpose()?;
         Ok(PartWork { part, encrypted, columns, sources, chunks })
@@ -207,12 +214,12 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
             return Ok(());
         }
         let here = ThreadSums::<S>::new(self.job);
-        self.read(work, |_, row| {
+        self.read(work, |chunk, row| {
             let mut sums = here.of_thread(self.job)?.lock().unwrap_or_else(PoisonError::into_inner);
             let sums = sums.get_or_insert_with(|| self.accumulators(is_whole));
             for (block, sum) in self.blocks.iter().zip(sums) {
                 if let Some(sum) = sum {
-                    sum.absorb(&RowMask::All, &self.input(work, row, block))?;
+                    sum.absorb(&chunk.all, &self.input(work, row, block))?;
                 }
             }
             Ok(())

@@ -85,7 +85,8 @@ impl Counter<'_> {
         if clear.as_ref().is_some_and(|clear| self.masks.excludes(clear)) {
             return Ok(Counts::Nothing);
         }
-        let batches = self.masks.read(clear.as_ref(), part.entry.rows)?;
+        let living = self.job.snapshot.living(part)?;
+        let batches = living.rows_of(self.masks.read(clear.as_ref(), part.entry.rows)?)?;
         let counted = batches.par_iter().map(|batch| self.batch(batch));
         counted.try_reduce(|| Counts::Nothing, |one, other| self.both(one, other))
     }

@@ -17,31 +17,34 @@ use bytes::Bytes;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::parquet::{ParquetFileReaderFactory, ParquetRowSelection};
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::Expr;
-use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderOptions, RowSelection, RowSelector};
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use hush_table::{ClearPart, FileKind, SignedManifest, TableError, TableStore};
+use hush_table::{ClearPart, DeadRows, FileKind, SignedManifest, TableError, TableStore};
 use object_store::ObjectMeta;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::session;
+use crate::living::{DeadLists, Living};
 use crate::parts::PartSet;
 
-/// The clear files of some parts of a table version, in row order.
+/// The clear files of some parts of a table version, in row order, without deleted rows.
 #[derive(Debug)]
 pub(super) struct ClearFiles {
     schema: SchemaRef,
     files: Vec<PartitionedFile>,
     readers: Arc<Readers>,
+    dead: Arc<DeadLists>,
 }
 
 /// Opens clear parts for the query engine.
@@ -68,6 +71,7 @@ impl ClearFiles {
         store: TableStore,
         manifest: Arc<SignedManifest>,
         parts: &PartSet,
+        dead: Arc<DeadLists>,
     ) -> Self {
         let of_parts = |(index, _): &(usize, _)| u32::try_from(*index).is_ok_and(|part| parts.contains(part));
         let parts = manifest.manifest().parts.iter().enumerate().filter(of_parts);
@@ -83,8 +87,61 @@ impl ClearFiles {
             Some(PartitionedFile::new_from_meta(meta).with_extension(PartIndex(index)))
         });
         let files = files.collect();
-        Self { schema, files, readers: Arc::new(Readers { store, manifest }) }
+        Self { schema, files, readers: Arc::new(Readers { store, manifest }), dead }
     }
+
+    /// The files, each with the rows of it that count.
+    async fn living(&self) -> Result<Vec<PartitionedFile>> {
+        let entries = &self.readers.manifest.manifest().parts;
+        let dead_of = |file: &PartitionedFile| {
+            let index = file.extension::<PartIndex>().map_or(usize::MAX, |index| index.0);
+            entries.get(index).filter(|entry| entry.dead.is_some()).cloned()
+        };
+        let lists = self.files.iter().map(|file| {
+            let (lists, entry) = (self.dead.clone(), dead_of(file)?);
+            let read = move || lists.living(&entry);
+            Some(if self.dead.is_remote() {
+                Either::Remote(spawn_blocking(read))
+            } else {
+                Either::Here(read())
+            })
+        });
+        // All requests are under way before the first answer is waited for.
+        let lists: Vec<_> = lists.collect();
+        let mut files = Vec::with_capacity(self.files.len());
+        for (file, list) in self.files.iter().zip(lists) {
+            let living = match list {
+                None => None,
+                Some(Either::Here(living)) => Some(living),
+                Some(Either::Remote(living)) => Some(living.await.map_err(|gone| external(Box::new(gone)))?),
+            };
+            let living = living.transpose().map_err(|cause| external(Box::new(cause)))?;
+            let file = file.clone();
+            files.push(match living.as_ref().and_then(Living::dead) {
+                Some(dead) => file.with_extension(ParquetRowSelection::new(selection(dead))),
+                None => file,
+            });
+        }
+        Ok(files)
+    }
+}
+
+/// A list that is at hand, or on its way.
+enum Either {
+    Here(std::result::Result<Living, TableError>),
+    Remote(JoinHandle<std::result::Result<Living, TableError>>),
+}
+
+/// The rows that are not deleted, as the query engine selects rows of a file.
+fn selection(dead: &DeadRows) -> RowSelection {
+    let runs = dead.runs().into_iter();
+    let selectors =
+        runs.map(|(lives, rows)| if lives { RowSelector::select(rows) } else { RowSelector::skip(rows) });
+    RowSelection::from(selectors.collect::<Vec<_>>())
+}
+
+fn external(cause: Box<dyn std::error::Error + Send + Sync>) -> DataFusionError {
+    DataFusionError::External(cause)
 }
 
 #[async_trait]
@@ -107,9 +164,10 @@ impl TableProvider for ClearFiles {
         let source = ParquetSource::new(TableSchema::from(self.schema.clone()))
             .with_table_parquet_options(session::parquet_options())
             .with_parquet_file_reader_factory(self.readers.clone());
+        let files = self.living().await?;
         // Groups are runs of neighbouring files. A single group keeps the order of the rows.
-        let of_group = self.files.len().div_ceil(state.config().target_partitions()).max(1);
-        let groups = self.files.chunks(of_group).map(|files| FileGroup::new(files.to_vec()));
+        let of_group = files.len().div_ceil(state.config().target_partitions()).max(1);
+        let groups = files.chunks(of_group).map(|files| FileGroup::new(files.to_vec()));
         let url = ObjectStoreUrl::parse(session::STORE_URL)?;
         let scan = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_groups(groups.collect())
@@ -146,16 +204,16 @@ impl Reader {
         let work = move || -> ParquetResult<(T, Arc<ClearPart>)> {
             let part = match known {
                 Some(part) => part,
-                None => Arc::new(readers.open(index).map_err(external)?),
+                None => Arc::new(readers.open(index).map_err(unreadable)?),
             };
-            let found = read(&part).map_err(|cause| external(part.failed(cause)));
+            let found = read(&part).map_err(|cause| unreadable(part.failed(cause)));
             Ok((found?, part))
         };
         let (found, part) = if self.readers.store.is_directory() {
             work()?
         } else {
             let gone = |cause| ParquetError::External(Box::new(cause));
-            tokio::task::spawn_blocking(work).await.map_err(gone)??
+            spawn_blocking(work).await.map_err(gone)??
         };
         let _ = self.part.set(part);
         Ok(found)
@@ -187,6 +245,6 @@ impl AsyncFileReader for Reader {
     }
 }
 
-fn external(cause: TableError) -> ParquetError {
+fn unreadable(cause: TableError) -> ParquetError {
     ParquetError::External(Box::new(cause))
 }

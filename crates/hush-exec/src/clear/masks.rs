@@ -14,6 +14,7 @@ use super::groups::Groups;
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionRole};
+use crate::living::spread;
 
 /// All masks of a task, compiled.
 #[derive(Debug)]
@@ -45,6 +46,25 @@ pub(crate) enum RowMask {
         /// Weights by row.
         weights: Option<Vec<i128>>,
     },
+}
+
+impl RowMask {
+    /// The mask over all rows of a chunk, from one over its living rows.
+    pub(crate) fn spread(self, living: Option<&BooleanBuffer>) -> Self {
+        let Some(living) = living else { return self };
+        match self {
+            Self::Nothing => Self::Nothing,
+            Self::All if living.count_set_bits() == 0 => Self::Nothing,
+            Self::All => {
+                let group = |lives: bool| if lives { 0 } else { NOT_SELECTED };
+                Self::Rows { groups: living.iter().map(group).collect(), weights: None }
+            }
+            Self::Rows { groups, weights } => Self::Rows {
+                groups: spread(living, &groups, NOT_SELECTED),
+                weights: weights.map(|weights| spread(living, &weights, 0)),
+            },
+        }
+    }
 }
 
 impl MaskSet {

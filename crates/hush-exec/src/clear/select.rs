@@ -15,6 +15,7 @@ use super::compiled::{Compiled, UsedColumns, double, integer};
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionRole};
+use crate::living::{living_rows, spread};
 
 /// Predicate, output columns and operands of a rows task, compiled.
 #[derive(Debug)]
@@ -116,15 +117,21 @@ impl RowSelector {
         self.zones.as_ref().is_some_and(|zones| zones.excludes(part))
     }
 
-    /// The rows of a chunk that match, as a batch of `row` and `c0…`.
+    /// The living rows of a chunk that match, as a batch of `row` and `c0…`.
     ///
     /// # Errors
     /// [`ExecError::Evaluation`].
-    pub(crate) fn matching(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, ExecError> {
+    pub(crate) fn matching(
+        &self,
+        chunk: &RecordBatch,
+        living: Option<&BooleanBuffer>,
+        first_row: u64,
+    ) -> Result<RecordBatch, ExecError> {
         let internal = |_| ExecError::Internal { place: "matching rows" };
+        let batch = living_rows(living, chunk)?;
         let rows = batch.num_rows();
         let keep = match &self.predicate {
-            Some(predicate) => predicate.condition(batch)?,
+            Some(predicate) => predicate.condition(&batch)?,
             None => BooleanBuffer::new_set(rows),
         };
         if keep.count_set_bits() == 0 {
@@ -132,9 +139,11 @@ impl RowSelector {
         }
         // Expressions see the matching rows alone, so they cannot fail on other rows.
         let keep = BooleanArray::new(keep, None);
-        let numbers = UInt64Array::from_iter_values((0..rows as u64).map(|row| first_row + row));
+        let is_living = |row: &usize| living.is_none_or(|living| living.value(*row));
+        let places = (0..chunk.num_rows()).filter(is_living);
+        let numbers = UInt64Array::from_iter_values(places.map(|row| first_row + row as u64));
         let numbers = arrow::compute::filter(&numbers, &keep).map_err(internal)?;
-        let batch = filter_record_batch(batch, &keep).map_err(internal)?;
+        let batch = filter_record_batch(&batch, &keep).map_err(internal)?;
         let mut columns: Vec<ArrayRef> = vec![numbers];
         for output in &self.outputs {
             columns.push(output.array(&batch)?);
@@ -142,11 +151,25 @@ impl RowSelector {
         RecordBatch::try_new(self.schema.clone(), columns).map_err(internal)
     }
 
-    /// The operands on all rows of a chunk.
+    /// The operands on all rows of a chunk, 0 where a row was deleted.
     ///
     /// # Errors
     /// [`ExecError::Evaluation`]; [`ExecError::Weight`] for a double that is above the plan's limit or no number.
-    pub(crate) fn operands(&self, batch: &RecordBatch) -> Result<Vec<Operand>, ExecError> {
+    pub(crate) fn operands(
+        &self,
+        chunk: &RecordBatch,
+        living: Option<&BooleanBuffer>,
+    ) -> Result<Vec<Operand>, ExecError> {
+        let operands = self.operands_of(living_rows(living, chunk)?.as_ref())?;
+        let Some(living) = living else { return Ok(operands) };
+        let spread = |operand| match operand {
+            Operand::Doubles(values) => Operand::Doubles(spread(living, &values, 0.0)),
+            Operand::Integers(values) => Operand::Integers(spread(living, &values, 0)),
+        };
+        Ok(operands.into_iter().map(spread).collect())
+    }
+
+    fn operands_of(&self, batch: &RecordBatch) -> Result<Vec<Operand>, ExecError> {
         let evaluate = |(index, (operand, kind)): (usize, &(Compiled, OperandKind))| match kind {
             OperandKind::Integer => {
                 let array = operand.integers(batch)?;

@@ -139,7 +139,8 @@ impl Pass {
         if clear.as_ref().is_some_and(excluded) {
             return Ok(totals);
         }
-        for batch in self.columns.read(clear.as_ref(), part.entry.rows)? {
+        let living = job.snapshot.living(part)?;
+        for batch in living.rows_of(self.columns.read(clear.as_ref(), part.entry.rows)?)? {
             let batch = matching(self.predicate.as_ref(), &batch)?;
             self.computes
                 .iter()

@@ -13,7 +13,7 @@ fn ring() -> Ring {
 
 fn key(number: u8) -> Key {
     let file = PartFile { digest: Digest::from_bytes([number; 32]), bytes: 1 };
-    Key { file, first_chunk: 0, rows: 10, params: 1 }
+    Key { file, dead: None, first_chunk: 0, rows: 10, params: 1 }
 }
 
 fn sum(columns: usize, residue: u64) -> KeptSum {

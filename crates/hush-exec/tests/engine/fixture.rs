@@ -181,6 +181,8 @@ impl Fixture {
                 encrypted: Some(encrypted.file),
                 delivery: None,
                 append: None,
+                first_chunk: None,
+                dead: None,
             };
             if clear == Clear::Columns {
                 let plain = plain.finish().unwrap();
@@ -209,6 +211,7 @@ impl Fixture {
             keys: Vec::new(),
             zones: None,
             batches: Vec::new(),
+            changes: Vec::new(),
             sealed_schema: Vec::new(),
         };
         store.put_zones(&mut manifest).unwrap();

@@ -138,6 +138,18 @@ pub enum ManifestFault {
         /// Position of the batch.
         index: usize,
     },
+    /// More deleted rows than there are, or a list of them that cannot be one.
+    #[error("the deleted rows of part {index} are none, more than it has, or in a list of a wrong size")]
+    Dead {
+        /// Position of the part.
+        index: usize,
+    },
+    /// A change that cannot be.
+    #[error("change {index} is of a version that was not yet, or not after that of the change before")]
+    Change {
+        /// Position of the change.
+        index: usize,
+    },
     /// A definition of a chain that cannot be used.
     #[error("definition {index} of a modulus chain: {cause}")]
     Chain {
@@ -295,6 +307,8 @@ pub enum ManifestFault {
 pub enum Counted {
     /// Batches of appended rows.
     Batches,
+    /// Changes that versions have made.
+    Changes,
     /// Modulus chains.
     Chains,
     /// Clear columns.
@@ -405,6 +419,9 @@ pub enum PartFault {
         /// Its index.
         index: u32,
     },
+    /// A list of deleted rows that is none, or not that of its part.
+    #[error("it is not the list of the part's deleted rows")]
+    DeadRows,
     /// The zone file has other bounds than the part.
     #[error("the bounds of part {index} are not those of the part")]
     Zone {
@@ -445,6 +462,7 @@ impl std::fmt::Display for Counted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Batches => "batches",
+            Self::Changes => "changes",
             Self::Chains => "modulus chains",
             Self::ClearColumns => "clear columns",
             Self::DefinitionBytes => "bytes of a chain's definition",

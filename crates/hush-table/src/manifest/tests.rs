@@ -334,6 +334,8 @@ fn a_table_of_the_most_parts_fits_its_container() {
         encrypted: file(number, "e"),
         delivery: None,
         append: None,
+        first_chunk: None,
+        dead: None,
     };
     let most = Manifest {
         parts: (0..MAX_PARTS).map(entry).collect(),

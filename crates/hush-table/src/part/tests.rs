@@ -33,6 +33,8 @@ fn entry(part: &WrittenPart) -> PartEntry {
         encrypted: Some(part.file),
         delivery: None,
         append: None,
+        first_chunk: None,
+        dead: None,
     }
 }
 

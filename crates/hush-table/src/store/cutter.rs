@@ -271,6 +271,8 @@ impl OpenPart {
                 encrypted,
                 delivery: None,
                 append: self.append,
+                first_chunk: None,
+                dead: None,
             },
             bounds,
         ))

@@ -257,6 +257,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         keys: Vec::new(),
         zones: None,
         batches: Vec::new(),
+        changes: Vec::new(),
         sealed_schema: Vec::new(),
     })
 }

@@ -55,6 +55,8 @@ fn whole() -> Manifest {
                 encrypted: file("e0", 1 << 30),
                 delivery: None,
                 append: None,
+                first_chunk: None,
+                dead: None,
             },
             PartEntry {
                 rows: 5,
@@ -63,6 +65,8 @@ fn whole() -> Manifest {
                 encrypted: file("e1", 20),
                 delivery: None,
                 append: None,
+                first_chunk: None,
+                dead: None,
             },
         ],
         devices: DeviceRules::default(),
@@ -70,6 +74,7 @@ fn whole() -> Manifest {
         keys: Vec::new(),
         zones: None,
         batches: Vec::new(),
+        changes: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

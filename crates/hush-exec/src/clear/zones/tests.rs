@@ -99,6 +99,8 @@ fn part(batch: &RecordBatch) -> ClearPart {
         encrypted: None,
         delivery: None,
         append: None,
+        first_chunk: None,
+        dead: None,
     };
     let schema = batch.schema();
     let columns =
@@ -121,6 +123,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         keys: Vec::new(),
         zones: None,
         batches: Vec::new(),
+        changes: Vec::new(),
         sealed_schema: Vec::new(),
     };
     ClearPart::open(PartSource::from_memory(written.bytes), &manifest, &entry).unwrap()

@@ -25,6 +25,8 @@ fn taken(manifest: &mut Manifest, delivery: DeliveryId) {
         encrypted,
         delivery: Some(delivery),
         append: None,
+        first_chunk: None,
+        dead: None,
     });
 }
 

@@ -24,6 +24,7 @@ fn path(directory: &std::path::Path, entry: &PartEntry, kind: FileKind) -> std::
     let file = match kind {
         FileKind::Clear => entry.clear,
         FileKind::Encrypted => entry.encrypted,
+        FileKind::Dead => entry.dead.map(|dead| dead.file),
         FileKind::Key | FileKind::Zones => None,
     };
     directory.join(PARTS_NAME).join(kind.file_name(&file.unwrap().digest))
