@@ -11,6 +11,7 @@
 
 mod bounds;
 pub(crate) mod clear;
+mod condition;
 mod expression;
 pub(crate) mod functions;
 mod joint;
@@ -26,6 +27,7 @@ pub(crate) mod windows;
 mod workload;
 
 pub use bounds::{TextFault, check_expression};
+pub use condition::{Condition, OwnedCondition};
 pub(crate) use expression::{bare, column_name, columns_of, quoted, shown};
 pub use similar::similar_regex;
 pub use statement::table_of;

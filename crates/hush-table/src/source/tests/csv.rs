@@ -128,7 +128,8 @@ fn headers() {
     assert_eq!(code(open(b"\x1f\x8b\x08\x00")).0, "HUSH-D002");
     assert_eq!(code(open(b"a\0b,c\n")).0, "HUSH-D002");
     assert_eq!(code(Source::open(Path::new("/nowhere/x.csv"), &OpenOptions::default())).0, "HUSH-D001");
-    assert_eq!(code(Source::open(&std::env::temp_dir(), &OpenOptions::default())).0, "HUSH-D002");
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(code(Source::open(empty.path(), &OpenOptions::default())).0, "HUSH-D002");
 }
 
 /// Reads a two-column file and expects a refusal.
