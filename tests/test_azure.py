@@ -113,7 +113,7 @@ def test_a_container_is_as_good_as_a_directory(hush, azure, encrypt, small_key):
     assert [table["table"] for table in listed] == ["patients"]
     azure(*encrypt, "-o", "az://lake/patients", "--replace")
     assert "version    2" in azure("info", "az://lake/patients").stdout
-    azure("delete", "az://lake", "patients", "--yes")
+    azure("drop", "az://lake", "patients", "--yes")
     assert azure("query", "az://lake/patients", SQL, *small_key, status=2).stderr.startswith("HUSH-T020")
 
 

@@ -87,10 +87,10 @@ def test_a_bucket_is_as_good_as_a_directory(hush, there, encrypt, small_key, buc
     # Devices of a table in a bucket.
     there("edge", "revoke", f"s3://{bucket}/again", "0" * 32, *small_key)
     assert "version    2" in there("info", f"s3://{bucket}/again").stdout
-    there("delete", f"s3://{bucket}", "again", "--yes")
+    there("drop", f"s3://{bucket}", "again", "--yes")
     gone = there("query", f"s3://{bucket}/again", SQL, *small_key, status=2)
     assert gone.stderr.startswith("HUSH-T020") and f"s3://{bucket}/again" in gone.stderr
-    there("delete", f"s3://{bucket}", "again", "--yes", status=2)
+    there("drop", f"s3://{bucket}", "again", "--yes", status=2)
 
 
 def test_a_table_is_not_replaced_unasked_and_not_exchanged(there, encrypt, small_key, bucket, s3):
@@ -202,11 +202,11 @@ def test_python_takes_the_same_places(there, small_key, encrypt, bucket, s3, mon
     pulled = ht.pull(f"s3://{bucket}/copied", tmp_path / "pulled", keys=key)
     assert pulled.sql("SELECT SUM(age) AS a FROM patients").to_pyarrow().to_pylist() == [{"a": total}]
     assert [(table.table, table.version) for table in ht.ls(f"s3://{bucket}")] == [("copied", 1), ("made", 1), ("t", 1)]
-    ht.delete(f"s3://{bucket}/copied")
+    ht.drop(f"s3://{bucket}/copied")
     assert [table.table for table in ht.ls(f"s3://{bucket}")] == ["made", "t"]
     for place in (f"s3://{bucket}/copied", f"s3://{bucket}"):
         with pytest.raises(ht.HushError):
-            ht.delete(place)
+            ht.drop(place)
     assert [table.table for table in ht.ls(f"s3://{bucket}")] == ["made", "t"]
     with pytest.raises(ht.UsageError, match="no such bucket"):
         ht.open("s3://there-is-no-such-bucket/t", keys=key)
@@ -495,7 +495,7 @@ def test_a_server_answers_for_a_bucket(there, encrypt, small_key, bucket, s3, tm
         server.kill()
         server.start()
         assert rows(there, url, asked) == expected
-        there("delete", server.url, "patients", "--yes", *server.token)
+        there("drop", server.url, "patients", "--yes", *server.token)
         assert there("query", f"s3://{bucket}/srv/tables/patients", SQL, *small_key, status=2).stderr.startswith("HUSH-T020")
     finally:
         server.kill()

@@ -120,7 +120,7 @@ def test_the_token_of_devices_opens_nothing_else(edge, server):
         ("decrypt", place, *edge.key, *token),
         ("info", place, *token),
         ("ls", server.url, *token),
-        ("delete", server.url, "readings", "--yes", *token),
+        ("drop", server.url, "readings", "--yes", *token),
         ("query", server.url, "SELECT SUM(load) FROM readings", *edge.key, *token),
         ("edge", "accept", place, *edge.key, *token),
     ):

@@ -350,9 +350,9 @@ def test_a_name_that_another_table_has_is_not_replaced(hush, table, key, server,
         for more in ((), ("--replace",)):
             refused = owner("push", place, server.url, *more, *server.token, status=3).stderr
             assert code in refused and "--replace" not in refused and 'table = "NAME"' in refused, refused
-            assert f"hush delete {server.url} patients --yes" in refused, refused
+            assert f"hush drop {server.url} patients --yes" in refused, refused
     assert "patients" in hush("ls", server.url, *server.token).stdout
-    hush("delete", server.url, "patients", "--yes", *server.token)
+    hush("drop", server.url, "patients", "--yes", *server.token)
     hush("push", other, server.url, *server.token)
 
 

@@ -141,18 +141,18 @@ def test_a_table_on_a_server_is_deleted(server, key, tmp_path):
     ht.encrypt(DATA, sensitive="x", clear=["g", "note"], keys=key, out=place, name="t")
     ht.encrypt(DATA, sensitive="x", clear=["g", "note"], keys=key, out=other, name="t")
     url = ht.push(place, server.url, token_file=token).url
-    assert "token_file=" in refusal(ht.delete, url)
+    assert "token_file=" in refusal(ht.drop, url)
     said = refusal(ht.push, other, server.url, token_file=token)
-    assert f'hushtable.delete("{url}")' in said, said
-    assert "SERVER/tables/NAME" in refusal(ht.delete, server.url, token_file=token)
-    ht.delete(url, token_file=token)
+    assert f'hushtable.drop("{url}")' in said, said
+    assert "SERVER/tables/NAME" in refusal(ht.drop, server.url, token_file=token)
+    ht.drop(url, token_file=token)
     assert ht.ls(server.url, token_file=token) == []
-    for call in (lambda: ht.delete(url, token_file=token), lambda: ht.open(url, keys=key, token_file=token)):
+    for call in (lambda: ht.drop(url, token_file=token), lambda: ht.open(url, keys=key, token_file=token)):
         refusal(call)
     assert ht.push(other, server.url, token_file=token).version == 1
     refusal(ht.push, server.url, server.url, token_file=token)
     server.kill()
-    refusal(ht.delete, url, token_file=token)
+    refusal(ht.drop, url, token_file=token)
 
 
 def test_a_temporary_table_ends_without_a_warning():

@@ -114,7 +114,7 @@ def test_over_the_network(hush, table, key, server):
     here = hush("decrypt", table, *key).stdout
     assert hush("decrypt", f"{server.url}/tables/patients", *key, *server.token).stdout == here
     hush("query", server.url, "SELECT SUM(age) FROM patients", *key, status=4)
-    hush("delete", server.url, "patients", "--yes", *server.token)
+    hush("drop", server.url, "patients", "--yes", *server.token)
     assert "patients" not in hush("ls", server.url, *server.token).stdout
 
 
@@ -125,7 +125,7 @@ def test_another_table_under_the_same_name_is_refused(hush, table, key, server, 
     hush(*query)
     schema = tmp_path / "patients.schema.toml"
     hush("encrypt", PATIENTS, "--schema", schema, "-o", tmp_path / "U", *key)
-    hush("delete", server.url, "patients", "--yes", *server.token)
+    hush("drop", server.url, "patients", "--yes", *server.token)
     hush("push", tmp_path / "U", server.url, *server.token)
     hush(*query)
     kept = tmp_path / "kept"

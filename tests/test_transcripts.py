@@ -171,7 +171,7 @@ def test_errors(say, tmp_path):
 def test_help(say):
     """The commands and their options."""
     say("--help")
-    for command in ("run", "eval", "init", "keygen", "encrypt", "push", "ls", "info", "query", "explain", "decrypt", "delete", "doctor", "bench"):
+    for command in ("run", "eval", "init", "keygen", "encrypt", "push", "ls", "info", "query", "explain", "decrypt", "append", "delete", "drop", "doctor", "bench"):
         say(command, "--help")
     say("doctor")
     say.compare("help")

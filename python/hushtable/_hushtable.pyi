@@ -102,8 +102,17 @@ def append(
 def decrypt(
     place: _Path, token_file: _Path | None, key: Key, columns: list[str] | None, release: int | None
 ) -> Answer: ...
-def delete(url: str, token_file: _Path | None) -> None: ...
+def delete_rows(
+    place: _Path,
+    token_file: _Path | None,
+    condition: str,
+    key: Key,
+    all: bool,
+    dry_run: bool,
+    threads: int,
+) -> dict[str, Any]: ...
 def doctor() -> dict[str, Any]: ...
+def drop_table(url: str, token_file: _Path | None) -> None: ...
 def encrypt(
     source: Source,
     schema: Schema,
@@ -131,3 +140,15 @@ def rehearse(
     threads: int,
 ) -> Answer: ...
 def table_of_query(sql: str) -> str: ...
+def update_rows(
+    place: _Path,
+    token_file: _Path | None,
+    source: Source,
+    on: list[str],
+    key: Key,
+    missing: str,
+    all: bool,
+    dry_run: bool,
+    memory_limit: int | None,
+    threads: int,
+) -> dict[str, Any]: ...

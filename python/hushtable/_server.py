@@ -64,7 +64,7 @@ def ls(server: str, *, token_file: Path | None = None) -> list[Listed]:
     return [Listed(**table) for table in _hushtable.ls(server, token_file)]
 
 
-def delete(url: str, *, token_file: Path | None = None) -> None:
+def drop(url: str, *, token_file: Path | None = None) -> None:
     """Deletes the table at ``SERVER/tables/NAME`` or ``SCHEME://BUCKET/PREFIX`` for good: all its versions, and deliveries of devices that
     wait. In a bucket, whatever else lies below the prefix goes too.
 
@@ -74,7 +74,7 @@ def delete(url: str, *, token_file: Path | None = None) -> None:
     Raises:
         HushError: there is no such table, or the server or the object store refuses.
     """
-    _hushtable.delete(url, token_file)
+    _hushtable.drop_table(url, token_file)
 
 
 def is_url(place: Path) -> bool:

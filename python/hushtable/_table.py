@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,40 @@ class Appended:
     table_rows: int
     #: The version that had brought the batch already; nothing was added then.
     known_since: int | None
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """Rows that went out of a table, or would go."""
+
+    #: Rows that were deleted now.
+    rows: int
+    #: The table's version and rows now.
+    version: int
+    table_rows: int
+    #: Deleted rows that its parts still hold.
+    dead_rows: int
+
+
+@dataclass(frozen=True)
+class Updated:
+    """Rows that got new values, or would get them."""
+
+    #: Rows that were given.
+    given: int
+    #: Rows of the table with new values, and those that had them already.
+    updated: int
+    unchanged: int
+    #: Rows that were added, and rows that were left out, because their key is not in the table.
+    inserted: int
+    skipped: int
+    #: Bytes that were stored for new values.
+    bytes: int
+    #: The table's version and rows now.
+    version: int
+    table_rows: int
+    #: Deleted rows, those with old values among them, that its parts still hold.
+    dead_rows: int
 
 
 class Table:
@@ -162,8 +197,68 @@ class Table:
         if beyond:
             note = f"the table has {beyond} rows more than max_rows in its schema: sums that may not fit are refused"
             warnings.warn(note, HushWarning, stacklevel=2)
-        self._native = open(self._place, keys=self._key, token_file=self._token_file, threads=threads)._native
+        self._reopen(threads)
         return Appended(**done)
+
+    def update(
+        self,
+        data: Data,
+        *,
+        key: str | Sequence[str],
+        missing: str = "refuse",
+        all: bool = False,
+        dry_run: bool = False,
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+    ) -> Updated:
+        """Gives rows new values, by the values of a key. This object is of the version that has them then. The same update again changes nothing.
+
+        Args:
+            data: the key and the columns that change, as for ``encrypt``. Other columns keep their values.
+            key: the columns that tell rows apart.
+            missing: what becomes of rows whose key is not in the table: ``"refuse"``, ``"skip"`` or ``"insert"``.
+            all: a key may be that of several rows, which all get the values.
+            dry_run: rows are only counted.
+            memory_limit: as for ``encrypt``.
+
+        Warns:
+            HushWarning: the table stores more rows than ``max_rows`` of its schema: sums that may not fit are refused.
+
+        Raises:
+            DataError: the rows do not fit the schema; keys that are NULL, there twice, missing, or of several rows.
+            RefusedError: others keep the table busy, or it was encrypted anew meanwhile. Nothing was changed.
+        """
+        data_in, count = source(data, self.name, once=True), thread_count(threads)
+        on, limit = [key] if isinstance(key, str) else list(key), byte_count(memory_limit)
+        place, token = self._place, self._token_file
+        done = _hushtable.update_rows(place, token, data_in, on, self._key, missing, all, dry_run, limit, count)
+        beyond = done.pop("rows_beyond")
+        if beyond:
+            note = f"the table stores {beyond} rows more than max_rows in its schema: sums that may not fit are refused"
+            warnings.warn(note, HushWarning, stacklevel=2)
+        self._reopen(threads)
+        return Updated(**done)
+
+    def delete(self, condition: str, *, all: bool = False, dry_run: bool = False, threads: int | None = None) -> Deleted:
+        """Deletes the rows that meet a condition. This object is of the version without them then.
+
+        Args:
+            condition: as behind ``WHERE``, on columns of any protection: ``"id = 'p17'"``.
+            all: it may be all rows.
+            dry_run: rows are only counted.
+
+        Raises:
+            DataError: no row meets the condition.
+            RefusedError: all rows do, and ``all`` is not set; the condition cannot be evaluated; others keep the table busy.
+        """
+        count = thread_count(threads)
+        done = _hushtable.delete_rows(self._place, self._token_file, condition, self._key, all, dry_run, count)
+        self._reopen(threads)
+        return Deleted(**done)
+
+    def _reopen(self, threads: int | None) -> None:
+        """Turns to the newest version."""
+        self._native = open(self._place, keys=self._key, token_file=self._token_file, threads=threads)._native
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

@@ -3,9 +3,11 @@
 
 mod append;
 mod credentials;
+mod delete;
 mod device;
 pub(crate) mod edge;
 mod release;
+mod update;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,9 +20,11 @@ use edge::Edge;
 
 pub(crate) use append::Append;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
+pub(crate) use delete::Delete;
 
 pub(crate) use device::{Doctor, Target, TargetArgs};
 pub(crate) use release::ReleaseArgs;
+pub(crate) use update::Update;
 
 use crate::output::Format;
 
@@ -52,6 +56,10 @@ pub(crate) enum Command {
     Encrypt(Encrypt),
     /// Add rows to a table, in a directory, on a server or in an object store
     Append(Append),
+    /// Give rows of a table new values
+    Update(Update),
+    /// Delete rows of a table
+    Delete(Delete),
     /// Copy a table to a server or an object store
     Push(Push),
     /// Download the newest version of a table, checked against the key and what was seen of it
@@ -66,8 +74,8 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Give the owner's data back
     Decrypt(Decrypt),
-    /// Delete a table on a server
-    Delete(Delete),
+    /// Delete a table on a server or in an object store
+    Drop(DropTable),
     /// Devices: keys that only encrypt, rows that come over time, deliveries
     Edge(Edge),
     /// Show the processor, the kernels chosen, the memory and what predictions of time rest on
@@ -434,7 +442,7 @@ pub(crate) struct Decrypt {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Delete {
+pub(crate) struct DropTable {
     /// Server, or s3://BUCKET/PREFIX
     pub(crate) server: String,
     /// Table name

@@ -3,6 +3,7 @@
 
 mod append;
 mod bench;
+mod delete;
 mod doctor;
 mod edge;
 mod eval;
@@ -11,11 +12,12 @@ mod owner;
 mod query;
 mod rehearsal;
 mod server;
+mod update;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use hush::{Error, OwnerKey, Pins, ProfileInUse};
+use hush::{Error, OwnerKey, Pins, ProfileInUse, Source};
 
 use crate::args::{Cli, Command, KeyArgs};
 use crate::passphrase;
@@ -36,7 +38,9 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Pull(args) => server::pull(args),
         Command::Ls(args) => server::ls(args),
         Command::Info(args) => server::info(args),
-        Command::Delete(args) => server::delete(args),
+        Command::Delete(args) => delete::delete(args, threads),
+        Command::Update(args) => update::update(args, threads),
+        Command::Drop(args) => server::drop_table(args),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),
         Command::Edge(args) => edge::edge(args),
@@ -44,6 +48,14 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Bench(args) => return bench::bench(args, cli),
     }?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The rows of a file, or of standard input.
+fn open_rows(file: &Path) -> Result<Source, Error> {
+    match file.as_os_str() == "-" {
+        true => hush::open_stream(Box::new(std::io::stdin())),
+        false => hush::open(file),
+    }
 }
 
 /// Opens the owner's key.

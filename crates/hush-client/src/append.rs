@@ -5,21 +5,18 @@
 //! numbers count from 0. When another writer was faster, the same parts go into the version behind theirs. A batch with a name is taken
 //! once: the table remembers digests of its name and rows under the owner's key.
 
-mod destination;
 #[cfg(test)]
 mod tests;
-
-use std::time::Duration;
 
 use hush_keys::{BatchKey, OwnerSeed};
 use hush_remote::Progress;
 use hush_table::manifest::MAX_BATCHES;
 use hush_table::source::{Source, SourceError};
-use hush_table::{AppendId, Appender, Batch, BatchTag, Digest, PartEntry, SignedManifest};
+use hush_table::{AppendId, Appender, Batch, BatchTag, Digest, Manifest, PartEntry, SignedManifest};
 
-use self::destination::Destination;
 use crate::chunk::{ChunkPlan, seals_of};
 use crate::columns::keys_of;
+use crate::destination::{Committed, Committer, Destination, Edit, Next};
 use crate::encrypt::{Encrypted, Made, Rows};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
@@ -28,8 +25,6 @@ use crate::place::{Opened, TablePlace};
 use crate::scheme::Lattice;
 use crate::threads::thread_pool;
 
-/// Versions of other writers behind which an append goes before it gives up.
-const MOST_OVERTAKEN: u32 = 200;
 /// Longest name of a batch, in bytes.
 const MAX_BATCH_BYTES: usize = 256;
 
@@ -114,6 +109,70 @@ struct Stored {
     batch: Option<Batch>,
 }
 
+/// Encrypts rows as those of a table, and stores their parts where it is.
+pub(crate) struct RowStore<'a> {
+    pub(crate) opened: &'a Opened,
+    pub(crate) owner: &'a OwnerSeed,
+    pub(crate) destination: &'a Destination<'a>,
+    /// Threads.
+    pub(crate) threads: usize,
+    /// Most bytes that the process may take; `None` for as many as the system allows.
+    pub(crate) memory_limit: Option<u64>,
+}
+
+/// Parts that no version has yet.
+pub(crate) struct StoredRows {
+    pub(crate) appender: Appender,
+    pub(crate) rows: u64,
+    /// One for each chunk, where they were asked for.
+    pub(crate) fingerprints: Vec<u128>,
+}
+
+impl RowStore<'_> {
+    /// Encrypts all rows of a source under fresh seeds, as an append of its own. With `fingerprinted`, chunks get fingerprints, and so
+    /// many of the first ones no encryption.
+    ///
+    /// # Errors
+    /// Rows that do not fit the table; too much memory; those of the place.
+    pub(crate) fn store(
+        &self,
+        source: &Source,
+        fingerprinted: Option<u32>,
+        progress: &dyn Progress,
+    ) -> Result<StoredRows, ClientError> {
+        let Opened { half, keys, manifest, .. } = self.opened;
+        let (schema, mut id) = (&half.schema, [0; 16]);
+        hush_ring::os_random(&mut id)?;
+        let id = AppendId::from_bytes(id);
+        let seals = seals_of(keys_of(self.owner, manifest.manifest()), schema);
+        let plan = ChunkPlan::new(schema, keys, &seals, &Lattice).of_append(id);
+        let pool = thread_pool(self.threads)?;
+        let rows = Rows { source, schema, pool: &pool, memory_limit: self.memory_limit };
+        let flow = rows.flow(&plan)?;
+        let appender = Appender::new(self.destination.store(), manifest.manifest(), id)?;
+        let mut appender =
+            appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
+        let (mut fingerprints, mut count, mut sent) = (Vec::new(), 0_u64, 0);
+        let encrypted = rows.encrypt(&plan, flow, fingerprinted, progress, |made: Made| {
+            count += made.rows as u64;
+            fingerprints.extend(made.fingerprint);
+            if let Some(Encrypted { clear, chunk }) = made.encrypted {
+                appender.push(&clear, chunk)?;
+                sent = self.destination.send(appender.stored(), sent)?;
+            }
+            Ok(())
+        });
+        match encrypted {
+            // A day without rows is a day.
+            Err(ClientError::Source(SourceError::NoRows)) => {}
+            done => done?,
+        }
+        appender.finish()?;
+        self.destination.send(appender.stored(), sent)?;
+        Ok(StoredRows { appender, rows: count, fingerprints })
+    }
+}
+
 impl Append<'_> {
     fn run(&self, progress: &dyn Progress) -> Result<AppendReport, ClientError> {
         let present = &self.opened.manifest;
@@ -140,43 +199,18 @@ impl Append<'_> {
 
     /// Encrypts the rows and stores their parts; of a batch that is known, only reads them.
     fn store(&self, is_known: bool, progress: &dyn Progress) -> Result<Stored, ClientError> {
-        let Opened { half, keys, manifest, .. } = &self.opened;
-        let (schema, mut id) = (&half.schema, [0; 16]);
-        hush_ring::os_random(&mut id)?;
-        let id = AppendId::from_bytes(id);
-        let seals = seals_of(keys_of(self.owner, manifest.manifest()), schema);
-        let plan = ChunkPlan::new(schema, keys, &seals, &Lattice).of_append(id);
-        let pool = thread_pool(self.options.threads)?;
-        let (source, memory_limit) = (&self.options.source, self.options.memory_limit);
-        let rows = Rows { source, schema, pool: &pool, memory_limit };
-        let flow = rows.flow(&plan)?;
-        let appender = Appender::new(self.destination.store(), manifest.manifest(), id)?;
-        let mut appender =
-            appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
-        let (mut fingerprints, mut count, mut sent) = (Vec::new(), 0_u64, 0);
+        let Self { opened, options, owner, destination, .. } = self;
+        let AppendOptions { source, threads, memory_limit, .. } = options;
+        let (threads, memory_limit) = (*threads, *memory_limit);
+        let rows = RowStore { opened, owner, destination, threads, memory_limit };
         // Of a batch that is known every chunk counts as stored.
-        let fingerprinted = self.options.batch.as_ref().map(|_| if is_known { u32::MAX } else { 0 });
-        let encrypted = rows.encrypt(&plan, flow, fingerprinted, progress, |made: Made| {
-            count += made.rows as u64;
-            fingerprints.extend(made.fingerprint);
-            if let Some(Encrypted { clear, chunk }) = made.encrypted {
-                appender.push(&clear, chunk)?;
-                sent = self.destination.send(appender.stored(), sent)?;
-            }
-            Ok(())
+        let fingerprinted = options.batch.as_ref().map(|_| if is_known { u32::MAX } else { 0 });
+        let StoredRows { appender, rows, fingerprints } = rows.store(source, fingerprinted, progress)?;
+        let batch = options.batch.as_ref().zip(self.tag()).map(|(name, tag)| {
+            let content = Digest::from_bytes(self.batches.content(name, rows, &fingerprints));
+            Batch { tag, rows, content, version: 0 }
         });
-        match encrypted {
-            // A day without rows is a day.
-            Err(ClientError::Source(SourceError::NoRows)) => {}
-            done => done?,
-        }
-        appender.finish()?;
-        self.destination.send(appender.stored(), sent)?;
-        let batch = self.options.batch.as_ref().zip(self.tag()).map(|(name, tag)| {
-            let content = Digest::from_bytes(self.batches.content(name, count, &fingerprints));
-            Batch { tag, rows: count, content, version: 0 }
-        });
-        Ok(Stored { appender, rows: count, batch })
+        Ok(Stored { appender, rows, batch })
     }
 
     /// Commits a version with the parts, behind whatever others commit meanwhile.
@@ -185,55 +219,16 @@ impl Append<'_> {
         let bytes =
             parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|file| file.bytes);
         let bytes = bytes.sum();
-        let (mut present, mut overtaken) = (self.opened.manifest.clone(), 0);
-        let version = loop {
-            let next = self.next(&present, &parts, stored.batch)?;
-            let Err(error) = self.destination.commit(&next) else { break next };
-            // The answer to a commit that won may have been lost; else another writer may have been faster.
-            let Ok(found) = self.place.look(&self.options.pins) else { return Err(error) };
-            if parts.iter().all(|part| found.manifest().parts.contains(part)) {
-                break self.look_again(&found)?;
-            }
-            if !destination::is_overtaken(&error) || overtaken >= MOST_OVERTAKEN {
-                return Err(error);
-            }
-            step_aside(overtaken)?;
-            overtaken += 1;
-            present = self.look_again(&found)?;
-            let tag = stored.batch.map(|batch| batch.tag);
-            if let Some(known) = tag.and_then(|tag| present.manifest().batch(tag)).copied() {
-                return self.already(&known, &stored, &present);
-            }
+        let Self { place, owner, destination, .. } = self;
+        let committer = Committer { place: *place, owner, pins: &self.options.pins, destination };
+        let mut addition = Addition { append: self, parts: &parts, stored: &stored };
+        let version = match committer.commit(&self.opened, &mut addition)? {
+            Committed::In(version) => version,
+            Committed::Done(known) => return Ok(known),
         };
-        self.options.pins.check_and_remember(&version)?;
         stored.appender.keep();
         self.destination.tidy();
         Ok(self.report(stored.rows, bytes, &version, None))
-    }
-
-    /// The version behind `present` that has the parts too.
-    fn next(
-        &self,
-        present: &SignedManifest,
-        parts: &[PartEntry],
-        batch: Option<Batch>,
-    ) -> Result<SignedManifest, ClientError> {
-        let mut next = present.manifest().clone();
-        next.version = next.version.saturating_add(1);
-        next.rows = parts.iter().fold(next.rows, |rows, part| rows.saturating_add(part.rows));
-        next.parts.extend_from_slice(parts);
-        next.batches.extend(batch.map(|batch| Batch { version: next.version, ..batch }));
-        let key = self.owner.verifying_key().to_bytes();
-        Ok(SignedManifest::sign(next, &key, |bytes| self.owner.sign(bytes))?)
-    }
-
-    /// The version that another writer made, if rows can be added to it that were encrypted for the one before.
-    fn look_again(&self, found: &SignedManifest) -> Result<SignedManifest, ClientError> {
-        let (first, found) = (self.opened.manifest.manifest(), found.manifest());
-        if found.encryption != first.encryption || found.encodings != first.encodings {
-            return Err(ClientError::Reencrypted { place: self.place.name() });
-        }
-        Ok(self.place.open(self.owner, &self.options.pins)?.manifest)
     }
 
     /// Compares a batch with the one of its name that is in the table.
@@ -267,10 +262,31 @@ impl Append<'_> {
     }
 }
 
-/// Those who wait for each other should not try in step.
-fn step_aside(overtaken: u32) -> Result<(), ClientError> {
-    let mut random = [0; 1];
-    hush_ring::os_random(&mut random)?;
-    std::thread::sleep(Duration::from_millis(u64::from(overtaken.min(8)) * u64::from(random[0] % 16)));
-    Ok(())
+/// Stored rows on their way into a version.
+struct Addition<'a> {
+    append: &'a Append<'a>,
+    parts: &'a [PartEntry],
+    stored: &'a Stored,
+}
+
+impl Edit for Addition<'_> {
+    type Done = AppendReport;
+
+    fn next(&mut self, present: &Opened) -> Result<Next<AppendReport>, ClientError> {
+        let (present, batch) = (&present.manifest, self.stored.batch);
+        let tag = batch.map(|batch| batch.tag);
+        if let Some(known) = tag.and_then(|tag| present.manifest().batch(tag)).copied() {
+            return Ok(Next::Done(self.append.already(&known, self.stored, present)?));
+        }
+        let mut next = present.manifest().clone();
+        next.version = next.version.saturating_add(1);
+        next.rows = self.parts.iter().fold(next.rows, |rows, part| rows.saturating_add(part.rows));
+        next.parts.extend_from_slice(self.parts);
+        next.batches.extend(batch.map(|batch| Batch { version: next.version, ..batch }));
+        Ok(Next::Version(Box::new(next)))
+    }
+
+    fn has_landed(&self, found: &Manifest) -> Result<bool, ClientError> {
+        Ok(self.parts.iter().all(|part| found.parts.contains(part)))
+    }
 }

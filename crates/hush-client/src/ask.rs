@@ -12,6 +12,7 @@ mod prepared;
 mod rows;
 
 pub use prepared::PreparedQuery;
+pub(crate) use rows::positions;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
@@ -171,7 +172,7 @@ struct Asked<'a> {
     release: Option<&'a Release<'a>>,
 }
 
-fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
+pub(crate) fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
     serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
@@ -192,6 +193,6 @@ fn counts(answer: &Answer<'_>, merged: &RecordBatch) -> Result<AnswerCounts, Cli
 }
 
 /// The refusal of a whole answer for a fault, which has no code of its own.
-fn answer_error(error: AnswerError) -> ClientError {
+pub(crate) fn answer_error(error: AnswerError) -> ClientError {
     ClientError::Answer { what: error.to_string() }
 }

@@ -2,6 +2,7 @@
 //! Encoded columns with their keys, derived for the private half of a manifest.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use hush_keys::{OwnerSeed, TableKeys};
 use hush_params::preset;
@@ -12,9 +13,10 @@ use hush_table::Manifest;
 use crate::error::ClientError;
 use crate::packing::{Codec, ColumnKey};
 
-/// All encoded columns of a table.
+/// All encoded columns of a table. A copy shares them.
+#[derive(Clone)]
 pub(crate) struct ColumnKeys {
-    columns: Vec<ColumnKey>,
+    columns: Arc<[ColumnKey]>,
 }
 
 impl ColumnKeys {

@@ -99,6 +99,72 @@ pub enum ClientError {
         /// The rows that were given now.
         found: u64,
     },
+    /// A condition that no row meets.
+    #[error("no row of {place} meets the condition\n  Nothing was written.")]
+    NoRows {
+        /// The place.
+        place: String,
+    },
+    /// A condition that all rows meet, and nobody said that it may.
+    #[error("all {rows} rows of {place} meet the condition")]
+    AllRows {
+        /// The place.
+        place: String,
+        /// Its rows.
+        rows: u64,
+    },
+    /// A row without a key.
+    #[error("row {row} has no key\n  Way out: leave it out, or give it one. Nothing was written.")]
+    NullKey {
+        /// The row's number in what was given, from 1.
+        row: u64,
+    },
+    /// Two rows with one key.
+    #[error(
+        "rows {first} and {second} have the same key\n  Way out: leave one out; or a key of more columns. Nothing was written."
+    )]
+    DuplicateKey {
+        /// The first row's number in what was given, from 1.
+        first: u64,
+        /// The other row's.
+        second: u64,
+    },
+    /// Keys that no row of the table has.
+    #[error("{count} keys are not in {place}, that of row {first} first")]
+    MissingKeys {
+        /// The place.
+        place: String,
+        /// Number of the first row with such a key, from 1.
+        first: u64,
+        /// Such rows.
+        count: u64,
+    },
+    /// A key that several rows of the table have, and nobody said that it may.
+    #[error("{found} rows of {place} have the key of row {row}")]
+    ManyRows {
+        /// The place.
+        place: String,
+        /// The row's number in what was given, from 1.
+        row: u64,
+        /// Rows of the table.
+        found: u64,
+    },
+    /// New values of a column that the table does not have.
+    #[error(
+        "column {column} was dropped when the table was encrypted\n  Way out: leave it out. Nothing was written."
+    )]
+    DroppedColumn {
+        /// The column.
+        column: String,
+    },
+    /// Rows without a column that the table needs and cannot give back.
+    #[error(
+        "the rows lack column {column}, whose values are not in the table\n  Way out: give them too. Nothing was written."
+    )]
+    NeedsColumn {
+        /// The column.
+        column: String,
+    },
     /// An encryption was interrupted here that this one does not continue.
     #[error("{place} holds an interrupted encryption {what}")]
     Unfinished {
@@ -414,6 +480,14 @@ impl ClientError {
             Self::Unfinished { .. } => "HUSH-C073",
             Self::Reencrypted { .. } => "HUSH-C074",
             Self::OtherBatch { .. } => "HUSH-C075",
+            Self::NoRows { .. } => "HUSH-C076",
+            Self::AllRows { .. } => "HUSH-C077",
+            Self::NullKey { .. } => "HUSH-C078",
+            Self::DuplicateKey { .. } => "HUSH-C079",
+            Self::MissingKeys { .. } => "HUSH-C080",
+            Self::ManyRows { .. } => "HUSH-C081",
+            Self::DroppedColumn { .. } => "HUSH-C082",
+            Self::NeedsColumn { .. } => "HUSH-C083",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -464,7 +538,8 @@ impl ClientError {
                 }
                 _ => ErrorKind::Refused,
             },
-            Self::Changed { .. }
+            Self::AllRows { .. }
+            | Self::Changed { .. }
             | Self::NotPushed { .. }
             | Self::Occupied { .. }
             | Self::Reencrypted { .. }
@@ -480,7 +555,15 @@ impl ClientError {
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(hush_table::source::SourceError::Server { .. }) => ErrorKind::Usage,
             Self::Source(source) => source.store_fault().map_or(ErrorKind::Data, StoreFault::kind),
-            Self::OtherBatch { .. } | Self::OutOfBounds { .. } => ErrorKind::Data,
+            Self::DroppedColumn { .. }
+            | Self::DuplicateKey { .. }
+            | Self::ManyRows { .. }
+            | Self::MissingKeys { .. }
+            | Self::NeedsColumn { .. }
+            | Self::NoRows { .. }
+            | Self::NullKey { .. }
+            | Self::OtherBatch { .. }
+            | Self::OutOfBounds { .. } => ErrorKind::Data,
             Self::Finish { .. } | Self::Magnitude => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
             Self::Exec(source) => match source.kind() {

@@ -28,17 +28,24 @@ mod compare;
 mod corpus;
 mod data;
 mod decrypt;
+mod delete;
+#[cfg(test)]
+mod deleted;
+mod destination;
 mod devices;
 mod encrypt;
 mod error;
 mod eval;
 mod exact;
 mod explain;
+mod find;
 mod finish;
 mod fit;
 mod independent;
 #[cfg(all(test, target_os = "linux"))]
 mod isolation;
+#[cfg(test)]
+mod lived;
 mod machine;
 mod merge;
 mod number;
@@ -61,6 +68,7 @@ mod schema_file;
 mod scheme;
 mod table;
 mod threads;
+mod update;
 
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use append::{AppendOptions, AppendReport, append};
@@ -68,6 +76,7 @@ pub use ask::{Outcome, PreparedQuery};
 pub use columns::kernels;
 pub use data::{open_data, schema_path};
 pub use decrypt::TableDecryption;
+pub use delete::{DeleteOptions, DeleteReport, delete_rows};
 pub use devices::{
     Accepted, MAX_REJECTIONS, RejectedDelivery, Revoked, accept_deliveries, device_key, revoke_device,
 };
@@ -95,6 +104,7 @@ pub use schema_file::{
     edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,
 };
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
+pub use update::{MissingRows, UpdateOptions, UpdateReport, update_rows};
 
 /// Names of the parameter sets of this version, smallest ring first.
 pub fn parameter_sets() -> Vec<&'static str> {

@@ -23,16 +23,37 @@ use crate::table::{Evaluator, OwnedTable};
 const CUTS: usize = 4;
 
 /// A query of a file, and the table that it asks.
-struct Case {
+pub(crate) struct Case {
     header: String,
-    rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     sensitive: Vec<String>,
     clear: Vec<String>,
-    sql: String,
+    pub(crate) sql: String,
+}
+
+impl Case {
+    /// Some rows as a file.
+    pub(crate) fn source(&self, directory: &Path, name: &str, rows: &[String]) -> Source {
+        let path = directory.join(name);
+        let lines = std::iter::once(&self.header).chain(rows).flat_map(|line| [line, "\n"]);
+        std::fs::write(&path, lines.collect::<String>()).unwrap();
+        Source::open(&path, &OpenOptions::default()).unwrap()
+    }
+
+    /// Schema and encodings of a table of at most `most` rows that answers the query.
+    pub(crate) fn half(&self, whole: &Source, most: usize) -> PrivateHalf {
+        let policy = Policy { sensitive: self.sensitive.clone(), clear: self.clear.clone() };
+        let mut schema = propose_schema(whole, &policy).unwrap().schema;
+        protect_undecided(&mut schema);
+        (schema.max_rows, schema.approved) = (most as u64, true);
+        let (schema, needs, _) = used_part(&schema, &self.sql).unwrap();
+        let encodings = plan_encodings(&schema, &needs, most as u64).unwrap();
+        PrivateHalf { schema, encodings }
+    }
 }
 
 /// Every query that is answered, of every file.
-fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/queries");
     let mut files: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -108,25 +129,12 @@ fn every_query_of_the_corpus_has_the_bytes_of_one_machine() {
     let schemes: [&'static dyn Scheme; 2] = [&NoOp, &Lattice];
     for case in &cases {
         let directory = tempfile::tempdir().unwrap();
-        let source = |name: &str, rows: &[String]| {
-            let path = directory.path().join(name);
-            let lines: String =
-                std::iter::once(&case.header).chain(rows).flat_map(|line| [line, "\n"]).collect();
-            std::fs::write(&path, lines).unwrap();
-            Source::open(&path, &OpenOptions::default()).unwrap()
-        };
-        let whole = source("t.csv", &case.rows);
-        let policy = Policy { sensitive: case.sensitive.clone(), clear: case.clear.clone() };
-        let mut schema = propose_schema(&whole, &policy).unwrap().schema;
-        protect_undecided(&mut schema);
-        (schema.max_rows, schema.approved) = (case.rows.len() as u64, true);
-        let (schema, needs, _) = used_part(&schema, &case.sql).unwrap();
-        let encodings = plan_encodings(&schema, &needs, case.rows.len() as u64).unwrap();
-        let half = PrivateHalf { schema, encodings };
+        let whole = case.source(directory.path(), "t.csv", &case.rows);
+        let half = case.half(&whole, case.rows.len());
         let (mut sources, mut first) = (Vec::new(), 0);
         while first < case.rows.len() {
             let end = case.rows.len().min(first + 1 + draw.below(2));
-            sources.push(source(&format!("t{first}.csv"), &case.rows[first..end]));
+            sources.push(case.source(directory.path(), &format!("t{first}.csv"), &case.rows[first..end]));
             first = end;
         }
         for scheme in schemes {

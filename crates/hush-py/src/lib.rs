@@ -13,6 +13,7 @@ mod data;
 mod devices;
 mod error;
 mod owner;
+mod rows;
 mod schema;
 mod server;
 mod table;
@@ -32,9 +33,11 @@ mod _hushtable {
     #[pymodule_export]
     use crate::owner::{Key, append, encrypt};
     #[pymodule_export]
+    use crate::rows::{delete_rows, update_rows};
+    #[pymodule_export]
     use crate::schema::Schema;
     #[pymodule_export]
-    use crate::server::{delete, is_server, ls, pull, push};
+    use crate::server::{drop_table, is_server, ls, pull, push};
     #[pymodule_export]
     use crate::table::{Prepared, Table, decrypt, rehearse, table_of_query};
 

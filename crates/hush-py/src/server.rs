@@ -84,8 +84,8 @@ pub(crate) fn pull(
 
 /// Deletes the table at `SERVER/tables/NAME` or `SCHEME://BUCKET/PREFIX`.
 #[pyfunction]
-pub(crate) fn delete(py: Python<'_>, url: &str, token_file: Option<PathBuf>) -> PyResult<()> {
-    work::run(py, |_| hush::delete_table(url, token_file.as_deref()))
+pub(crate) fn drop_table(py: Python<'_>, url: &str, token_file: Option<PathBuf>) -> PyResult<()> {
+    work::run(py, |_| hush::drop_table_at(url, token_file.as_deref()))
 }
 
 /// Whether a place is on a server and not in a directory.

@@ -37,12 +37,13 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, AppendOptions, AppendReport, Counted, DeviceFit, EncryptOptions, Encrypted,
-    ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation, MAX_REJECTIONS, Measured, Moved,
-    NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery,
-    Present, PrivateHalf, ProfileInUse, Progress, Proposal, Pushed, Rehearsal, RehearsalOptions,
-    RejectedDelivery, Revoked, SchemeKind, SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile,
-    VectorSource, Verified, WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
+    Accepted, Account, Analysis, AppendOptions, AppendReport, Counted, DeleteOptions, DeleteReport,
+    DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
+    MAX_REJECTIONS, Measured, MissingRows, Moved, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey,
+    Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf, ProfileInUse, Progress, Proposal,
+    Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked, SchemeKind, SecurityLine, Silent,
+    TableDecryption, TablePlace, UnusedProfile, UpdateOptions, UpdateReport, VectorSource, Verified,
+    WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -261,11 +262,37 @@ pub fn push(
     })
 }
 
+/// Deletes rows of a table; see [`hush_client::delete_rows`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn delete_rows(
+    place: TablePlace<'_>,
+    options: &DeleteOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<DeleteReport, Error> {
+    Ok(hush_client::delete_rows(place, options, key, progress)?)
+}
+
+/// Gives rows of a table new values; see [`hush_client::update_rows`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn update_rows(
+    place: TablePlace<'_>,
+    options: &UpdateOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<UpdateReport, Error> {
+    Ok(hush_client::update_rows(place, options, key, progress)?)
+}
+
 /// Deletes the table `name` of a server, or below a prefix of an object store.
 ///
 /// # Errors
 /// [`Error`]: there is no such table; the server or the object store fails.
-pub fn delete(place: &str, name: &str, token_file: Option<&Path>) -> Result<(), Error> {
+pub fn drop_table(place: &str, name: &str, token_file: Option<&Path>) -> Result<(), Error> {
     let uri: TableUri = place.parse()?;
     if !matches!(uri, TableUri::Object { .. }) {
         return Ok(connect(place, token_file)?.0.delete(name)?);
@@ -280,15 +307,15 @@ pub fn delete(place: &str, name: &str, token_file: Option<&Path>) -> Result<(), 
 /// Deletes the table at `SERVER/tables/NAME` or `SCHEME://BUCKET/PREFIX`.
 ///
 /// # Errors
-/// As [`delete`]; a directory, or a server's address without a table.
-pub fn delete_table(table: &str, token_file: Option<&Path>) -> Result<(), Error> {
+/// As [`drop_table`]; a directory, or a server's address without a table.
+pub fn drop_table_at(table: &str, token_file: Option<&Path>) -> Result<(), Error> {
     let TableUri::Object { store, bucket, prefix } = table.parse()? else {
         let (server, name) = connect_to_table(table, token_file)?;
         return Ok(server.delete(&name)?);
     };
     let (below, name) = prefix.rsplit_once('/').unwrap_or(("", &prefix));
     let place = TableUri::Object { store, bucket, prefix: below.to_owned() };
-    delete(&place.to_string(), name, token_file)
+    drop_table(&place.to_string(), name, token_file)
 }
 
 /// Makes the key of a device; see [`hush_client::device_key`].

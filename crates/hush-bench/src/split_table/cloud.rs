@@ -131,7 +131,7 @@ impl Functions {
     ) -> Result<(OwnedTable, u64), BenchError> {
         let tables = format!("{}/tables", self.data);
         // Every repetition has a key of its own, so the last one's table must go.
-        drop(hush::delete(&tables, name, None));
+        drop(hush::drop_table(&tables, name, None));
         let target = CopyTarget::of(&format!("{tables}/{name}"), None)?;
         let location = TableLocation::Directory(table.to_owned());
         let pushed = phases

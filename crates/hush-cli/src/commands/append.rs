@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hush::{AppendOptions, Error, Phases, TableLocation};
 
-use super::{open_key_within, pins};
+use super::{open_key_within, open_rows, pins};
 use crate::account::{bytes, grouped, times};
 use crate::args::Append;
 use crate::progress::Bar;
@@ -16,10 +16,7 @@ pub(super) fn append(args: &Append, threads: usize) -> Result<(), Error> {
     let (start, mut phases) = (Instant::now(), Phases::default());
     let location = TableLocation::of(&args.table, args.token.token_file.as_deref())?;
     let key = phases.time("key", || open_key_within(&args.key, args.memory_limit))?;
-    let source = match args.file.as_os_str() == "-" {
-        true => hush::open_stream(Box::new(std::io::stdin()))?,
-        false => hush::open(&args.file)?,
-    };
+    let source = open_rows(&args.file)?;
     let (batch, memory_limit) = (args.batch.clone(), args.memory_limit);
     let options = AppendOptions { source, batch, threads, memory_limit, pins: pins() };
     let place = location.place();

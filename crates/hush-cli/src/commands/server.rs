@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `hush push`, `pull`, `ls`, `info` and `delete`.
+//! `hush push`, `pull`, `ls`, `info` and `drop`.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{open_key, pins};
 use crate::account::{bytes, grouped};
-use crate::args::{Delete, Info, KeyArgs, Ls, Pull, Push, TokenArgs};
+use crate::args::{DropTable, Info, KeyArgs, Ls, Pull, Push, TokenArgs};
 use crate::progress::Bar;
 use crate::terminal::{self, print, say, visible};
 
@@ -188,13 +188,13 @@ fn columns_json(half: &PrivateHalf) -> serde_json::Value {
 }
 
 /// Deletes a table.
-pub(super) fn delete(args: &Delete) -> Result<(), Error> {
+pub(super) fn drop_table(args: &DropTable) -> Result<(), Error> {
     if !args.yes {
         let what = format!("this deletes {} on {}\n  Way out: --yes", args.table, args.server);
         return Err(Error::usage(what));
     }
-    hush::delete(&args.server, &args.table, args.token.token_file.as_deref())?;
-    say(&format!("Deleted {}", args.table));
+    hush::drop_table(&args.server, &args.table, args.token.token_file.as_deref())?;
+    say(&format!("Deleted the table {}", visible(&args.table)));
     Ok(())
 }
 

@@ -162,7 +162,10 @@ impl Matching {
 }
 
 /// Chunk and place in the chunk of every matching row.
-fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, ClientError> {
+///
+/// # Errors
+/// [`ClientError::Answer`] unless these are numbers of rows of the table, ascending.
+pub(crate) fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, ClientError> {
     let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };
     let rows = cast(rows, &DataType::Int64).map_err(|_| malformed())?;
     let rows = rows.as_primitive::<Int64Type>();

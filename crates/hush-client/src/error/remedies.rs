@@ -72,6 +72,11 @@ impl ClientError {
                 ..ways([Remedy::MoreMemory, "Parquet with smaller pages, or CSV".into()])
             },
             Self::Misused { way: remedy, .. } => way(remedy.clone()),
+            Self::AllRows { .. } => Advice { unwritten: true, ..ways([Remedy::AllRows]) },
+            Self::ManyRows { .. } => {
+                Advice { unwritten: true, ..ways([Remedy::AllRows, "a key of more columns".into()]) }
+            }
+            Self::MissingKeys { .. } => Advice { unwritten: true, ..ways([Remedy::MissingRows]) },
             Self::NotPushed { .. } => ways([Remedy::Push, "ask the directory that has it".into()]),
             Self::Release(source) => ways(source.ways_out()),
             Self::Remote(RemoteError::Unauthorised { .. }) => way(Remedy::Token),
@@ -79,7 +84,7 @@ impl ClientError {
                 RemoteError::OtherOwner { url, table }
                 | RemoteError::OtherTable { url, table }
                 | RemoteError::Newer { url, table, .. },
-            ) => ways([Remedy::Delete { url: url.clone(), table: table.clone() }, Remedy::Rename]),
+            ) => ways([Remedy::Drop { url: url.clone(), table: table.clone() }, Remedy::Rename]),
             Self::Unfinished { place, .. } => ways([
                 "the data, schema and key as they were".into(),
                 format!("delete {place}/{} to begin anew", hush_table::JOURNAL_NAME).into(),

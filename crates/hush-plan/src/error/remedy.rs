@@ -36,6 +36,8 @@ pub enum Subject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
+    /// Say that it may be all rows.
+    AllRows,
     /// Approve a schema.
     Approve,
     /// Let the server read a column.
@@ -49,13 +51,6 @@ pub enum Remedy {
     Decide,
     /// Have the owner's columns back without a query.
     Decrypt,
-    /// Take a table off a server, whose place another one wants.
-    Delete {
-        /// The server's address.
-        url: String,
-        /// The table.
-        table: String,
-    },
     /// Name a delivery as it is listed.
     DeliveryName,
     /// Name a device by its digits.
@@ -69,6 +64,13 @@ pub enum Remedy {
     DeviceToken,
     /// Work in a directory, then push.
     Directory,
+    /// Take a table off a server, whose place another one wants.
+    Drop {
+        /// The server's address.
+        url: String,
+        /// The table.
+        table: String,
+    },
     /// Read how the options of an evaluation are written.
     EvalHelp,
     /// Evaluate in a scheme that is exact.
@@ -93,6 +95,8 @@ pub enum Remedy {
         /// How much, as people write it: `64MB`.
         needed: String,
     },
+    /// Leave rows out that are not in the table, or add them.
+    MissingRows,
     /// Let the process take more memory; nobody knows how much.
     MoreMemory,
     /// Replace a device's key and its spool.

@@ -151,7 +151,7 @@ pub struct EncryptedSum {
 }
 
 /// Element-wise results for the rows that match.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowsTask {
     /// Scalar SQL expressions over clear columns; answered as columns `c0`, `c1`, … beside `row` (the row's

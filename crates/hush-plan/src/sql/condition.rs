@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A condition on the rows of a table, on any column: for an owner who looks for rows.
 //!
-//! Its parts over clear columns are for the server. The others, over encrypted and sealed columns too, are for the owner, who decrypts the
-//! columns of the rows that are left.
+//! Its members over clear columns are for whoever has no key: they say which rows come into question. The whole condition, over encrypted and
+//! sealed columns too, is for the owner, who decrypts the columns of those rows.
 
 use sqlparser::ast::{BinaryOperator, Expr};
 
@@ -19,15 +19,16 @@ use crate::schema::{ColumnType, Protection, Schema};
 pub struct Condition {
     filter: Expr,
     clear: Option<Predicate>,
-    rest: Option<OwnedCondition>,
+    is_clear: bool,
+    owned: OwnedCondition,
 }
 
-/// The part of a condition that its owner evaluates.
+/// A condition as its owner evaluates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedCondition {
-    /// SQL over columns of these names.
+    /// SQL over columns named `c0`, `c1`, …
     pub sql: String,
-    /// The columns, sorted, each once.
+    /// The table's columns that these are, sorted, each once.
     pub columns: Vec<String>,
 }
 
@@ -64,16 +65,18 @@ impl Condition {
         };
         scalar::check_structure(&query)?;
         types::check_types(schema, &query)?;
-        let (mut clear, mut rest) = (Vec::new(), Vec::new());
+        let (mut clear, mut is_clear) = (Vec::new(), true);
         for member in members(&filter) {
             let protections = columns_of(member).into_iter().map(|name| stored(schema, &name));
             let protections = protections.collect::<Result<Vec<_>, PlanError>>()?;
-            let is_clear = protections.iter().all(|protect| *protect == Protection::Clear);
-            if is_clear { clear.push(member) } else { rest.push(member) }
+            match protections.iter().all(|protect| *protect == Protection::Clear) {
+                true => clear.push(member),
+                false => is_clear = false,
+            }
         }
         let clear = clear.into_iter().map(predicate).reduce(Predicate::and);
-        let rest = owned(schema, &rest)?;
-        Ok(Self { filter, clear, rest })
+        let owned = owned(schema, &filter)?;
+        Ok(Self { filter, clear, is_clear, owned })
     }
 
     /// The condition as the user typed it, but for spacing.
@@ -81,14 +84,19 @@ impl Condition {
         shown(bare(&self.filter))
     }
 
-    /// The part that the server evaluates: over clear columns alone. `None`: it leaves all rows.
+    /// The members over clear columns alone. `None`: there are none, and every row comes into question.
     pub fn clear(&self) -> Option<&Predicate> {
         self.clear.as_ref()
     }
 
-    /// The part that the owner evaluates, on the rows that the other one leaves.
-    pub fn owned(&self) -> Option<&OwnedCondition> {
-        self.rest.as_ref()
+    /// Whether those are all members, so that the rows that they leave are the rows of the condition.
+    pub fn is_clear(&self) -> bool {
+        self.is_clear
+    }
+
+    /// The whole condition, for the owner.
+    pub fn owned(&self) -> &OwnedCondition {
+        &self.owned
     }
 }
 
@@ -102,30 +110,29 @@ fn members(expr: &Expr) -> Vec<&Expr> {
 
 /// The protection of a column that the table has.
 fn stored(schema: &Schema, name: &str) -> Result<Protection, PlanError> {
-    let column = schema.columns.iter().find(|column| column.name == name);
-    match column.map(|column| column.protect) {
+    match schema.column(name).map(|column| column.protect) {
         Some(protect @ (Protection::Clear | Protection::Encrypt | Protection::Seal)) => Ok(protect),
         // Dropped, undecided, or of another schema.
         _ => super::clear::usable(schema, name, Clause::Where).map(|column| column.protect),
     }
 }
 
-/// The members joined by AND, as an ordinary query engine reads them.
-fn owned(schema: &Schema, members: &[&Expr]) -> Result<Option<OwnedCondition>, PlanError> {
-    let mut columns: Vec<String> = members.iter().flat_map(|member| columns_of(member)).collect();
+/// The condition as an ordinary query engine reads it.
+fn owned(schema: &Schema, filter: &Expr) -> Result<OwnedCondition, PlanError> {
+    let mut columns = columns_of(filter);
     columns.sort();
     columns.dedup();
     let mut leaf = |expr: &Expr| {
-        let column =
-            column_name(expr).and_then(|name| schema.columns.iter().find(|column| column.name == name));
-        Ok(column.map(|column| {
-            let is_int = matches!(column.kind, ColumnType::Int { .. });
-            Replacement { column: quoted(&column.name), is_int }
+        let name = column_name(expr);
+        let at = name.and_then(|name| columns.iter().position(|column| column == name));
+        let kind = name.and_then(|name| schema.column(name)).map(|column| column.kind);
+        Ok(at.zip(kind).map(|(at, kind)| {
+            let is_int = matches!(kind, ColumnType::Int { .. });
+            Replacement { column: format!("c{at}"), is_int }
         }))
     };
-    let texts = members.iter().map(|member| Ok(format!("({})", rewrite(member, &mut leaf)?)));
-    let sql = texts.collect::<Result<Vec<_>, PlanError>>()?.join(" AND ");
-    Ok((!members.is_empty()).then_some(OwnedCondition { sql, columns }))
+    let sql = rewrite(filter, &mut leaf)?;
+    Ok(OwnedCondition { sql, columns })
 }
 
 #[cfg(test)]

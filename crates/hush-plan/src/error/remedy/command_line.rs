@@ -6,15 +6,13 @@ use super::{Remedy, Subject, clear, tens};
 /// A phrase without a stop.
 pub(super) fn describe(remedy: &Remedy) -> String {
     match remedy {
+        Remedy::AllRows => "--all, if that is meant".into(),
         Remedy::Approve => "read it, set status = \"approved\" and approved_by, rerun".into(),
         Remedy::Clear { column, of } => clear(column, *of, format!("--clear {column}")),
         Remedy::Decide => {
             "decide on each (sensitive or clear, or protect in the schema), approve, rerun".into()
         }
         Remedy::Decrypt => "hush decrypt returns sealed columns".into(),
-        Remedy::Delete { url, table } => {
-            format!("hush delete {url} {table} --yes, if the server's is not wanted any more")
-        }
         Remedy::DeliveryName => "the name as hush edge accept lists it, device, stream and number".into(),
         Remedy::DeviceDigits { fewest } => format!(
             "all 32 digits, as hush edge key and hush edge accept print them; of one that has delivered, the first {fewest} do"
@@ -24,6 +22,9 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         }
         Remedy::DeviceToken => "--token-file FILE with a device's token of that server".into(),
         Remedy::Directory => "a directory here, then hush push to the server".into(),
+        Remedy::Drop { url, table } => {
+            format!("hush drop {url} {table} --yes, if the server's is not wanted any more")
+        }
         Remedy::EvalHelp => {
             "give one vector for each name in the expression; options of hush eval: hush eval --help".into()
         }
@@ -39,6 +40,7 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::LooserPrecision => "a larger --precision".into(),
         Remedy::MeasureDevice => "hush-edge doctor --json, of this version, on the device".into(),
         Remedy::Memory { needed } => format!("--memory-limit {needed} (in a container, its limit too)"),
+        Remedy::MissingRows => "--missing skip leaves them out, --missing insert adds them".into(),
         Remedy::MoreMemory => "a higher --memory-limit (in a container, its limit too)".into(),
         Remedy::NewDeviceKey => {
             "make a new key file for the device with `hush edge key`, and give it a new spool".into()

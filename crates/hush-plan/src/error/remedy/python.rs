@@ -6,15 +6,13 @@ use super::{Remedy, Subject, clear, tens};
 /// A phrase without a stop.
 pub(super) fn describe(remedy: &Remedy) -> String {
     match remedy {
+        Remedy::AllRows => "all=True, if that is meant".into(),
         Remedy::Approve => "call schema.approve(by), once a person has read it".into(),
         Remedy::Clear { column, of } => clear(column, *of, format!("clear=[{column:?}]")),
         Remedy::Decide => {
             "name it in sensitive=[...] or clear=[...], or set schema[\"NAME\"].protect = ..., then schema.approve(by)".into()
         }
         Remedy::Decrypt => "Table.decrypt() returns sealed columns".into(),
-        Remedy::Delete { url, table } => {
-            format!("hushtable.delete(\"{url}/tables/{table}\"), if the server's is not wanted any more")
-        }
         Remedy::DeliveryName => "the name as it is listed, device, stream and number".into(),
         Remedy::DeviceDigits { fewest } => {
             format!("all 32 digits of the device; of one that has delivered, the first {fewest} do")
@@ -24,6 +22,9 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         }
         Remedy::DeviceToken => "token_file=, the file with a device's token of that server".into(),
         Remedy::Directory => "a directory here, then hushtable.push(directory, server)".into(),
+        Remedy::Drop { url, table } => {
+            format!("hushtable.drop(\"{url}/tables/{table}\"), if the server's is not wanted any more")
+        }
         Remedy::EvalHelp => "give one vector for each name in the expression".into(),
         Remedy::Exact => "scheme=\"bgv\", which is exact".into(),
         Remedy::FewerColumns => "fewer encrypted columns (clear=[...], or protect = \"drop\")".into(),
@@ -37,6 +38,7 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::Memory { needed } => {
             format!("memory_limit=\"{needed}\" or more (in a container, its limit too)")
         }
+        Remedy::MissingRows => "missing=\"skip\" leaves them out, missing=\"insert\" adds them".into(),
         Remedy::MoreMemory => "a higher memory_limit= (in a container, its limit too)".into(),
         Remedy::NewDeviceKey => "have a new key file made for the device, and give it a new spool".into(),
         Remedy::NewDeviceKeys => "have new ones made, with new spools".into(),

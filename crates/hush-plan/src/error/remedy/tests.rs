@@ -5,21 +5,22 @@ use super::*;
 
 /// Each remedy once, by the one before it: a new one that has no place here does not compile.
 fn next(remedy: Option<&Remedy>) -> Option<Remedy> {
-    let Some(remedy) = remedy else { return Some(Remedy::Approve) };
+    let Some(remedy) = remedy else { return Some(Remedy::AllRows) };
     let column = "age".to_owned();
     Some(match remedy {
+        Remedy::AllRows => Remedy::Approve,
         Remedy::Approve => Remedy::Clear { column, of: Subject::Proposal },
         Remedy::Clear { of: Subject::Proposal, .. } => Remedy::Clear { column, of: Subject::Schema },
         Remedy::Clear { of: Subject::Schema, .. } => Remedy::Clear { column, of: Subject::Table },
         Remedy::Clear { of: Subject::Table, .. } => Remedy::Decide,
         Remedy::Decide => Remedy::Decrypt,
-        Remedy::Decrypt => Remedy::Delete { url: "https://host:7373".into(), table: "t".into() },
-        Remedy::Delete { .. } => Remedy::DeliveryName,
+        Remedy::Decrypt => Remedy::DeliveryName,
         Remedy::DeliveryName => Remedy::DeviceDigits { fewest: 8 },
         Remedy::DeviceDigits { .. } => Remedy::DeviceKey,
         Remedy::DeviceKey => Remedy::DeviceToken,
         Remedy::DeviceToken => Remedy::Directory,
-        Remedy::Directory => Remedy::EvalHelp,
+        Remedy::Directory => Remedy::Drop { url: "https://host:7373".into(), table: "t".into() },
+        Remedy::Drop { .. } => Remedy::EvalHelp,
         Remedy::EvalHelp => Remedy::Exact,
         Remedy::Exact => Remedy::FewerColumns,
         Remedy::FewerColumns => Remedy::Inexact,
@@ -28,7 +29,8 @@ fn next(remedy: Option<&Remedy>) -> Option<Remedy> {
         Remedy::LongTexts => Remedy::LooserPrecision,
         Remedy::LooserPrecision => Remedy::MeasureDevice,
         Remedy::MeasureDevice => Remedy::Memory { needed: "64MB".into() },
-        Remedy::Memory { .. } => Remedy::MoreMemory,
+        Remedy::Memory { .. } => Remedy::MissingRows,
+        Remedy::MissingRows => Remedy::MoreMemory,
         Remedy::MoreMemory => Remedy::NewDeviceKey,
         Remedy::NewDeviceKey => Remedy::NewDeviceKeys,
         Remedy::NewDeviceKeys => Remedy::Precision,

@@ -28,31 +28,33 @@ fn schema() -> Schema {
     crate::schema::file::from_toml(SCHEMA).unwrap()
 }
 
-fn parts(text: &str) -> (Option<String>, Option<(String, Vec<String>)>) {
+/// The clear members, whether they are all, and the owner's condition with its columns.
+fn parts(text: &str) -> (Option<String>, bool, String, Vec<String>) {
     let found = Condition::parse(&schema(), text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let clear = found.clear().map(|predicate| predicate.to_string());
-    (clear, found.owned().map(|owned| (owned.sql.clone(), owned.columns.clone())))
+    (clear, found.is_clear(), found.owned().sql.clone(), found.owned().columns.clone())
 }
 
 #[test]
-fn members_over_clear_columns_are_for_the_server_and_the_others_for_the_owner() {
-    let owned = |sql: &str, columns: &[&str]| {
-        Some((sql.to_owned(), columns.iter().map(|name| (*name).to_owned()).collect()))
-    };
-    assert_eq!(parts("ward = 'a'").1, None);
-    assert_eq!(parts("WHERE id = 'x'"), (None, owned("(\"id\" = 'x')", &["id"])));
-    let (clear, rest) = parts("where (ward = 'a' AND (id = 'x' AND year > 2020)) AND AGE + 1 > 5");
+fn members_over_clear_columns_are_for_everyone_and_the_whole_for_the_owner() {
+    let (clear, is_clear, sql, columns) = parts("ward = 'a'");
+    assert!(clear.is_some() && is_clear);
+    assert_eq!((sql.as_str(), columns), ("c0 = 'a'", vec!["ward".to_owned()]));
+    let (clear, is_clear, sql, columns) = parts("WHERE id = 'x'");
+    assert_eq!((clear, is_clear, sql.as_str(), columns), (None, false, "c0 = 'x'", vec!["id".to_owned()]));
+    let (clear, is_clear, sql, columns) =
+        parts("where (ward = 'a' AND (id = 'x' AND year > 2020)) AND AGE + 1 > 5");
+    let clear = clear.unwrap();
+    assert!(clear.contains("\"ward\" = 'a'") && clear.contains("\"year\" > 2020"), "{clear}");
+    assert!(!is_clear && !clear.contains("id") && !clear.contains("age"), "{clear}");
+    assert_eq!(columns, ["age", "id", "ward", "year"]);
     assert!(
-        clear
-            .as_ref()
-            .is_some_and(|text| text.contains("\"ward\" = 'a'") && text.contains("\"year\" > 2020"))
+        sql.contains("c1 = 'x'") && sql.contains("c2 = 'a'") && sql.contains("CAST(c0 AS DECIMAL"),
+        "{sql}"
     );
-    let (sql, columns) = rest.unwrap();
-    assert!(sql.starts_with("(\"id\" = 'x') AND (CAST(\"age\" AS DECIMAL(38,0)) + "), "{sql}");
-    assert_eq!(columns, ["age", "id"]);
     // OR holds its members together.
-    assert_eq!(parts("ward = 'a' OR age = 5").1.unwrap().1, ["age", "ward"]);
-    assert_eq!(parts("ward = 'a' OR age = 5").0, None);
+    let (clear, is_clear, _, columns) = parts("ward = 'a' OR age = 5");
+    assert_eq!((clear, is_clear, columns), (None, false, vec!["age".to_owned(), "ward".to_owned()]));
     assert_eq!(Condition::parse(&schema(), "where Age>5").unwrap().text(), "age > 5");
     // A name that begins as the word.
     assert_eq!(Condition::parse(&schema(), "wherever = 1").unwrap_err().code(), "HUSH-P003");

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parts of a table as their owner reads them: some columns of some chunks, clear, decrypted and unsealed.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{cast, filter_record_batch};
+use arrow::datatypes::{
+    Date32Type, Decimal128Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
+};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use ethnum::I256;
+use hush_encode::arrow_type;
+use hush_keys::{OwnerSeed, SealKey};
+use hush_plan::bounds::Bound;
+use hush_plan::physical::stored_bounds;
+use hush_plan::schema::Column;
+use hush_plan::schema::units::column_bounds;
+use hush_plan::{ColumnType, Protection, Quantity};
+use hush_table::manifest::PartPlace;
+use hush_table::{AppendId, CHUNK_ROWS, ChunkRow, Manifest, PartEntry, Projection, TableStore};
+
+use crate::arrays::{booleans, floats, integers};
+use crate::bounds::beyond;
+use crate::cells::Cells;
+use crate::cells::decrypt::decrypt_chunk;
+use crate::chunk::{from_ipc, sealed_columns, sealed_place};
+use crate::columns::{ColumnKeys, keys_of};
+use crate::error::ClientError;
+use crate::packing::ColumnKey;
+use crate::policy::exact_name;
+use crate::precision::to_digits;
+use crate::private::PrivateHalf;
+use crate::release::Release;
+
+/// Reads the columns that its owner wants, part by part.
+pub(crate) struct PartReader {
+    store: TableStore,
+    pub(super) manifest: Manifest,
+    pub(super) half: PrivateHalf,
+    pub(super) keys: ColumnKeys,
+    /// The bounds of the columns of `keys`.
+    bounds: Vec<Bound>,
+    /// The key of each sealed column, by number.
+    seals: Vec<SealKey>,
+    wanted: Vec<Column>,
+    schema: Arc<ArrowSchema>,
+}
+
+/// Rows of a chunk.
+pub(crate) struct ChunkRows {
+    /// Number in its part of the chunk's first row.
+    pub(crate) first_row: usize,
+    /// All rows, deleted ones too.
+    pub(crate) rows: RecordBatch,
+    /// Which of them count; `None` if all do.
+    pub(crate) living: Option<BooleanArray>,
+}
+
+impl ChunkRows {
+    /// The rows that count.
+    ///
+    /// # Errors
+    /// [`ClientError::Arrow`], which does not happen for a list of the part.
+    pub(super) fn into_living(self) -> Result<RecordBatch, ClientError> {
+        Ok(match self.living {
+            Some(living) => filter_record_batch(&self.rows, &living)?,
+            None => self.rows,
+        })
+    }
+}
+
+impl PartReader {
+    /// A reader of some columns, in the order given; `None` for all that can be given back.
+    ///
+    /// # Errors
+    /// Unknown columns; a table that no schema can have.
+    pub(crate) fn new(
+        store: TableStore,
+        manifest: &Manifest,
+        (half, keys): (PrivateHalf, ColumnKeys),
+        owner: &OwnerSeed,
+        columns: Option<&[String]>,
+    ) -> Result<Self, ClientError> {
+        let keys_of_table = keys_of(owner, manifest);
+        let seals = (0..manifest.sealed_columns).map(|number| keys_of_table.column_seal(number)).collect();
+        let bounds = stored_bounds(&half.schema, &half.encodings)?;
+        let schema = Arc::new(ArrowSchema::empty());
+        let (manifest, wanted) = (manifest.clone(), Vec::new());
+        Self { store, manifest, half, keys, bounds, seals, wanted, schema }.with_columns(columns)
+    }
+
+    /// The same parts, other columns.
+    ///
+    /// # Errors
+    /// Unknown columns.
+    pub(crate) fn with_columns(mut self, columns: Option<&[String]>) -> Result<Self, ClientError> {
+        self.wanted = wanted(&self.half, columns)?;
+        let fields = self.wanted.iter().map(|column| Field::new(&column.name, arrow_type(column.kind), true));
+        self.schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        Ok(self)
+    }
+
+    /// Arrow schema of the rows.
+    pub(crate) fn schema(&self) -> Arc<ArrowSchema> {
+        self.schema.clone()
+    }
+
+    /// Rows of part `index`, which the table has: of all its chunks, or of those with these numbers in the table, in order.
+    ///
+    /// # Errors
+    /// Damage; [`ClientError::Beyond`].
+    pub(crate) fn read(
+        &self,
+        index: usize,
+        chunks: Option<&[u32]>,
+        release: Option<&Release<'_>>,
+    ) -> Result<Vec<ChunkRows>, ClientError> {
+        let part = self.manifest.placed_parts().nth(index);
+        let (place, entry) = part.ok_or(ClientError::Internal { what: "no such part" })?;
+        let clear = self.clear_rows(entry)?;
+        let needed = self.keys.iter().zip(&self.bounds).filter(|(key, _)| self.is_needed(key));
+        let needed: Vec<(&ColumnKey, &Bound)> = needed.collect();
+        let sealed = sealed_columns(&self.half.schema);
+        let wanted_seals: Vec<(u32, &str)> = (0..)
+            .zip(&sealed)
+            .filter(|(_, (_, name))| self.wanted.iter().any(|column| column.name == *name))
+            .map(|(number, (_, name))| (number, *name))
+            .collect();
+        let rows = self.encrypted_rows(place, entry, chunks, (&needed, &wanted_seals))?;
+        let dead = self.store.dead_rows(entry)?;
+        let of_chunk = |chunk: ChunkRow| {
+            let at = chunk.index.saturating_sub(place.first_chunk) as usize;
+            let (first_row, count) = (at * CHUNK_ROWS as usize, chunk.rows as usize);
+            let decrypted = decrypt_columns(&needed, &chunk, release)?;
+            let opened = self.open_seals(&wanted_seals, entry.append.map(|append| append.id), &chunk)?;
+            let arrays = self.wanted.iter().map(|column| match column.protect {
+                Protection::Clear => {
+                    let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
+                    let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
+                    Ok(cast(&array.slice(first_row, count), &arrow_type(column.kind))?)
+                }
+                Protection::Seal => {
+                    let found = opened.iter().find(|(name, _)| *name == column.name);
+                    Ok(found.ok_or(ClientError::Internal { what: "a sealed column is missing" })?.1.clone())
+                }
+                _ => to_array(column, &decrypted),
+            });
+            let arrays = arrays.collect::<Result<Vec<ArrayRef>, ClientError>>()?;
+            let living = dead.as_ref().and_then(|dead| dead.living_of_rows(first_row, count));
+            let living = living.map(|living| BooleanArray::new(living, None));
+            // There may be no columns.
+            let all = RecordBatchOptions::new().with_row_count(Some(count));
+            let rows = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &all)?;
+            Ok(ChunkRows { first_row, rows, living })
+        };
+        rows.into_iter().map(of_chunk).collect()
+    }
+
+    /// The encrypted halves of some chunks of a part; of one that has none, what stands in a chunk's header.
+    fn encrypted_rows(
+        &self,
+        place: PartPlace,
+        entry: &PartEntry,
+        chunks: Option<&[u32]>,
+        (needed, seals): (&[(&ColumnKey, &Bound)], &[(u32, &str)]),
+    ) -> Result<Vec<ChunkRow>, ClientError> {
+        if entry.encrypted.is_some() && !(needed.is_empty() && seals.is_empty()) {
+            let projection = Projection {
+                seed: true,
+                encodings: needed.iter().map(|(key, _)| key.id()).collect(),
+                sealed: seals.iter().map(|(number, _)| *number).collect(),
+                chunks: chunks.map(<[u32]>::to_vec),
+            };
+            return Ok(self.store.open_encrypted(&self.manifest, place, entry)?.read(&projection)?);
+        }
+        let all = (0..entry.chunks).map(|at| {
+            let before = u64::from(at) * u64::from(CHUNK_ROWS);
+            ChunkRow {
+                index: place.first_chunk.saturating_add(at),
+                written: place.first_chunk.saturating_add(at),
+                rows: entry.rows.saturating_sub(before).min(u64::from(CHUNK_ROWS)) as u32,
+                seed: None,
+                encoded: vec![],
+                sealed: vec![],
+            }
+        });
+        Ok(all.filter(|row| chunks.is_none_or(|chunks| chunks.contains(&row.index))).collect())
+    }
+
+    /// The wanted clear columns of a part.
+    fn clear_rows(&self, entry: &PartEntry) -> Result<Option<RecordBatch>, ClientError> {
+        let is_wanted = |name: &str| {
+            self.wanted.iter().any(|column| column.protect == Protection::Clear && column.name == name)
+        };
+        if entry.clear.is_none() || !self.manifest.clear_columns.iter().any(|column| is_wanted(&column.name))
+        {
+            return Ok(None);
+        }
+        let part = self.store.open_clear(&self.manifest, entry)?;
+        let fields = part.schema().fields().iter().enumerate();
+        let columns: Vec<usize> =
+            fields.filter(|(_, field)| is_wanted(field.name())).map(|(at, _)| at).collect();
+        let batches = part.read(&columns)?;
+        let schema = Arc::new(part.schema().project(&columns)?);
+        Ok(Some(arrow::compute::concat_batches(&schema, &batches)?))
+    }
+
+    /// Whether a column is the first encoding of a wanted column's values or validity.
+    pub(super) fn is_needed(&self, key: &ColumnKey) -> bool {
+        let (Quantity::Value(name) | Quantity::Valid(name)) = &key.encoding.quantity else { return false };
+        let first = self.keys.iter().find(|other| other.encoding.quantity == key.encoding.quantity);
+        self.wanted.iter().any(|column| column.name == *name)
+            && first.is_some_and(|first| first.id() == key.id())
+    }
+
+    fn open_seals<'a>(
+        &self,
+        wanted: &[(u32, &'a str)],
+        append: Option<AppendId>,
+        chunk: &ChunkRow,
+    ) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
+        let opened = wanted.iter().zip(&chunk.sealed).map(|((number, name), blob)| {
+            let seal = self.seals.get(*number as usize);
+            let seal = seal.ok_or(ClientError::Internal { what: "a sealed column without a key" })?;
+            let plain = seal.open(&sealed_place(*number, append, chunk.written), blob)?;
+            Ok((*name, from_ipc(&plain)?))
+        });
+        opened.collect()
+    }
+}
+
+/// The columns asked for, or all that are stored and can be given back.
+fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>, ClientError> {
+    let stored = |column: &&Column| {
+        let has_value = half.encodings.iter().any(|e| e.quantity == Quantity::Value(column.name.clone()));
+        matches!(column.protect, Protection::Clear | Protection::Seal) || has_value
+    };
+    let Some(names) = columns else {
+        return Ok(half.schema.columns.iter().filter(stored).cloned().collect());
+    };
+    let known: Vec<String> = half.schema.columns.iter().map(|column| column.name.clone()).collect();
+    let meant = |name: &String| {
+        let found = exact_name(&known, name).and_then(|name| half.schema.column(&name)).filter(stored);
+        found.cloned().ok_or_else(|| no_column(half, name))
+    };
+    names.iter().map(meant).collect()
+}
+
+/// The refusal of a column that is not in the table, with a column that was probably meant.
+fn no_column(half: &PrivateHalf, found: &str) -> ClientError {
+    let names = half.schema.columns.iter().map(|column| column.name.as_str());
+    let meant = hush_plan::nearest(found, names.filter(|name| *name != found));
+    let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
+    ClientError::Usage { what: format!("the table stores no column {found:?}{meant}") }
+}
+
+type Decrypted<'a> = Vec<(&'a Quantity, Cells)>;
+
+fn decrypt_columns<'a>(
+    keys: &[(&'a ColumnKey, &Bound)],
+    chunk: &ChunkRow,
+    release: Option<&Release<'_>>,
+) -> Result<Decrypted<'a>, ClientError> {
+    let columns = keys.iter().zip(&chunk.encoded).map(|((key, bound), blob)| {
+        let seed = chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
+        let place = (seed, chunk.written, chunk.rows);
+        Ok((&key.encoding.quantity, decrypt_chunk(key, place, blob, bound, release)?))
+    });
+    columns.collect()
+}
+
+/// Refuses values outside the declared range; a missing value is 0.
+fn check_declared(column: &Column, values: &[I256], nulls: Option<&NullBuffer>) -> Result<(), ClientError> {
+    let Some(range) = column_bounds(column) else { return Ok(()) };
+    let (low, high) = (I256::from(range.low), I256::from(range.high));
+    let is_possible = |(row, value): (usize, &I256)| match nulls.is_some_and(|nulls| nulls.is_null(row)) {
+        true => *value == I256::ZERO,
+        false => low <= *value && *value <= high,
+    };
+    if values.iter().enumerate().all(is_possible) { Ok(()) } else { Err(beyond(&column.name)) }
+}
+
+fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, ClientError> {
+    let find =
+        |quantity: Quantity| decrypted.iter().find(|(known, _)| **known == quantity).map(|(_, cells)| cells);
+    let values = find(Quantity::Value(column.name.clone()));
+    let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
+    let nulls = find(Quantity::Valid(column.name.clone())).map(Cells::nulls).transpose()?;
+    let values = match (values, column.kind) {
+        (Cells::Exact(values), _) => {
+            check_declared(column, values, nulls.as_ref())?;
+            values
+        }
+        (Cells::Approx(values), ColumnType::Float { digits }) => {
+            // One digit more than the schema asks for, so that rounding stays within its precision. Lower digits are noise.
+            let rounded = values.iter().map(|value| to_digits(*value, usize::from(digits) + 1));
+            return floats(rounded.collect(), nulls);
+        }
+        (Cells::Approx(_), _) => return Err(ClientError::Internal { what: "an approximate exact column" }),
+    };
+    Ok(match column.kind {
+        ColumnType::Bool => booleans(values, nulls),
+        ColumnType::Date => Arc::new(integers::<Date32Type>(values, nulls)?),
+        ColumnType::Timestamp => Arc::new(integers::<TimestampMicrosecondType>(values, nulls)?),
+        ColumnType::Decimal { precision, scale } => {
+            let units = integers::<Decimal128Type>(values, nulls)?;
+            Arc::new(units.with_precision_and_scale(precision, scale as i8)?)
+        }
+        ColumnType::Float { digits } => {
+            let unit = 10_f64.powi(i32::from(digits));
+            floats(values.iter().map(|value| value.as_f64() / unit).collect(), nulls)?
+        }
+        ColumnType::Int { .. } => Arc::new(integers::<Int64Type>(values, nulls)?),
+        ColumnType::Category | ColumnType::Text => {
+            return Err(ClientError::Internal { what: "text has no encrypted form" });
+        }
+    })
+}

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that get new values and rows that go: in every place, by columns of every protection, whole or not at all; against DuckDB, which
+does the same to the same rows in the clear."""
+
+import datetime
+import decimal
+import os
+import random
+
+import duckdb
+import pyarrow
+import pytest
+
+import hushtable as ht
+from buckets import Proxy, bucket, proxy, s3  # noqa: F401
+from conftest import PATIENTS
+from test_append import answer, begin, days  # noqa: F401
+from test_buckets import kill_at_every_call, schema, there, through  # noqa: F401
+
+#: Deletions, as the command and DuckDB read them.
+CONDITIONS = (
+    "patient_id = 'P14486110006'",
+    "email IN (SELECT_EMAILS)",
+    "age >= 90",
+    "ward = 'surgery' AND charges < 500",
+    "year = 2022 AND email LIKE '%a%@%' AND age BETWEEN 30 AND 40",
+    "charges IS NULL OR age IS NULL",
+)
+
+
+class Clear:
+    """The same rows in DuckDB, in the order of the table."""
+
+    def __init__(self, files):
+        self.db = duckdb.connect()
+        listed = ", ".join(f"'{path}'" for path in files)
+        self.db.execute(f"CREATE TABLE t AS SELECT * FROM read_csv([{listed}], types={{'charges': 'DECIMAL(18, 2)'}})")
+
+    def delete(self, condition):
+        return self.db.execute(f"DELETE FROM t WHERE {condition}").fetchone()[0]
+
+    def answer(self):
+        found = self.db.execute(
+            "SELECT ward, COUNT(*) AS n, SUM(charges)::DECIMAL(38, 2) AS c, AVG(age) AS a FROM t GROUP BY ward ORDER BY ward"
+        )
+        return [(ward, n, float(c), round(float(a), 6)) for ward, n, c, a in found.fetchall()]
+
+    def conditions(self):
+        """All of `CONDITIONS`; emails are of rows that are there."""
+        emails = [email for (email,) in self.db.execute("SELECT email FROM t WHERE email IS NOT NULL LIMIT 40").fetchall()]
+        named = ", ".join(f"'{email}'" for email in emails[::9])
+        return [condition.replace("SELECT_EMAILS", named) for condition in CONDITIONS]
+
+
+def test_rows_go_from_every_place(there, schema, days, small_key, bucket, server):
+    """The answer is that of the rows that are left; they are given back, and no others."""
+    for place in ("T", f"s3://{bucket}/t", "S"):
+        begin(there, schema, days, place, small_key)
+        for day in days[1:4]:
+            there("append", day, "-o", place, *small_key)
+    there("push", "S", server.url, *server.token)
+    places = [("T", "T", ()), (f"s3://{bucket}/t", f"s3://{bucket}/t", ())]
+    places.append((f"{server.url}/tables/patients", server.url, server.token))
+    texts = []
+    for table, asked, token in places:
+        clear, dead = Clear(days[:4]), 0
+        for condition in clear.conditions():
+            gone = clear.delete(condition)
+            dead += gone
+            said = there("delete", table, f"WHERE {condition}", *small_key, *token, status=None)
+            if gone == 0:
+                assert said.returncode == 8 and said.stderr.startswith("HUSH-C076"), said.stderr
+                continue
+            assert said.returncode == 0 and said.stderr.startswith(f"Deleted {gone} rows. "), (condition, said.stderr)
+            assert f"with {400 - dead} rows" in said.stderr and f"{dead} deleted rows in all" in said.stderr
+            assert answer(there, asked, small_key, *token) == clear.answer(), condition
+        assert dead > 20
+        texts.append(there("decrypt", table, *small_key, *token).stdout)
+        refused = there("delete", table, "year > 0", *small_key, *token, status=3).stderr
+        assert refused.startswith("HUSH-C077") and "--all, if that is meant" in refused
+    assert texts[0] == texts[1] == texts[2] and texts[0].count("\n") == 401 - dead
+    # Copies have the lists of what went.
+    there("pull", places[2][0], "-o", "P", *small_key, *server.token)
+    assert answer(there, "P", small_key) == clear.answer()
+    there("pull", places[1][0], "-o", "Q", *small_key)
+    there("push", "Q", f"s3://{bucket}/copy")
+    assert answer(there, f"s3://{bucket}/copy", small_key) == clear.answer()
+
+
+def test_rows_get_new_values_in_every_place(there, schema, days, small_key, bucket, server, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("patient_id,charges,email\nP000003,1.25,new@example.org\nP000150,,\nNOBODY,7,x@example.org\n", encoding="utf-8")
+    for place in ("T", f"s3://{bucket}/t", "S"):
+        begin(there, schema, days, place, small_key)
+        there("append", days[1], "-o", place, *small_key)
+    there("push", "S", server.url, *server.token)
+    places = [("T", "T", ()), (f"s3://{bucket}/t", f"s3://{bucket}/t", ())]
+    places.append((f"{server.url}/tables/patients", server.url, server.token))
+    clear = Clear(days[:2])
+    known = [name for (name,) in clear.db.execute("SELECT patient_id FROM t ORDER BY patient_id").fetchall()]
+    text = new.read_text(encoding="utf-8").replace("P000003", known[3]).replace("P000150", known[150])
+    new.write_text(text, encoding="utf-8")
+    clear.db.execute(f"UPDATE t SET charges = 1.25, email = 'new@example.org' WHERE patient_id = '{known[3]}'")
+    clear.db.execute(f"UPDATE t SET charges = NULL, email = NULL WHERE patient_id = '{known[150]}'")
+    for table, asked, token in places:
+        refused = there("update", table, new, "--on", "patient_id", *small_key, *token, status=8).stderr
+        assert refused.startswith("HUSH-C080 1 keys are not in") and "--missing skip" in refused
+        options = ("--on", "patient_id", "--missing", "skip", *small_key, *token)
+        said = there("update", table, new, "--dry-run", *options).stderr
+        assert said.startswith("Would change 2 rows; 1 are not in the table and were left out"), said
+        said = there("update", table, new, *options).stderr
+        assert said.startswith("Changed 2 rows; 1 are not in the table and were left out, "), said
+        assert "is version 3 with 200 rows" in said
+        assert answer(there, asked, small_key, *token) == clear.answer()
+        again = there("update", table, new, *options).stderr
+        assert again.startswith("Nothing changed: 0 rows; 2 had the values already; 1 are not"), again
+        emails = there("decrypt", table, "--columns", "patient_id,email,charges", *small_key, *token).stdout
+        assert f"{known[3]},new@example.org,1.25\n" in emails and f"{known[150]},,\n" in emails
+        assert emails.count("\n") == 201
+
+
+def test_a_deletion_and_an_update_may_be_killed_at_any_call(through, there, schema, days, small_key, bucket, proxy, tmp_path):
+    """Before its commit it has done nothing, after it all; and once more ends well."""
+    place, clear = f"s3://{bucket}/t", Clear(days[:1])
+    begin(there, schema, days, place, small_key)
+    new, updated = tmp_path / "new.csv", "UPDATE t SET charges = 5 WHERE patient_id = '{}'"
+    known = clear.db.execute("SELECT patient_id FROM t WHERE age < 80 LIMIT 1").fetchone()[0]
+    new.write_text(f"patient_id,charges\n{known},5\n", encoding="utf-8")
+    for command, change in (
+        (("update", place, new, "--on", "patient_id"), updated.format(known)),
+        (("delete", place, "age > 80"), "DELETE FROM t WHERE age > 80"),
+    ):
+        before, seen = clear.answer(), []
+        clear.db.execute(change)
+        after = clear.answer()
+        assert before != after
+
+        def none_or_all(number, before=before, after=after, seen=seen):
+            found = answer(there, place, small_key)
+            seen.append(found == after)
+            assert found in (before, after), number
+
+        # What a killed one has done already, the next one finds done.
+        def attempt(command=command):
+            kill_at_every_call(through, proxy, (*command, *small_key), none_or_all, 60)
+
+        try:
+            attempt()
+        except AssertionError:
+            assert command[0] == "delete" and seen[-1], seen
+        assert seen == sorted(seen) and not seen[0] and len(seen) >= 4
+        assert answer(there, place, small_key) == after
+
+
+def test_a_lost_answer_to_a_commit_is_no_failure(hush, schema, days, small_key, server):
+    """The manifest is committed, and the connection breaks before the answer comes."""
+    begin(hush, schema, days, "T", small_key)
+    hush("push", "T", server.url, *server.token)
+    clear, lost = Clear(days[:1]), []
+
+    def lose(call):
+        if call.method == "PUT" and call.path.endswith("/manifest") and not lost:
+            lost.append(call)
+            return "lost"
+        return None
+
+    relay = Proxy(server.port, lose)
+    place = f"http://127.0.0.1:{relay.port}/tables/patients"
+    gone = clear.delete("age > 80")
+    said = hush("delete", place, "age > 80", *small_key, *server.token).stderr
+    relay.stop()
+    assert lost and said.startswith(f"Deleted {gone} rows"), said
+    assert answer(hush, server.url, small_key, *server.token) == clear.answer()
+
+
+def test_a_server_has_no_other_rows_deleted(hush, schema, days, small_key, server):
+    """A server that gives a deleted list to a table whose manifest does not name it changes nothing; one that loses it is found out."""
+    begin(hush, schema, days, "T", small_key)
+    hush("push", "T", server.url, *server.token)
+    hush("delete", f"{server.url}/tables/patients", "age > 80", *small_key, *server.token)
+    parts = server.data / "tables" / "patients" / "parts"
+    (lists,) = parts.glob("*.dead")
+    kept = lists.read_bytes()
+    for damaged in (kept[:-1], kept[:-1] + bytes([kept[-1] ^ 1]), b""):
+        lists.write_bytes(damaged)
+        os.utime(lists)
+        asked = hush("query", server.url, "SELECT SUM(age) FROM patients", *small_key, *server.token, status=None)
+        assert asked.returncode != 0, asked.stdout
+        pulled = hush("pull", f"{server.url}/tables/patients", "-o", "P", *small_key, *server.token, status=None)
+        assert pulled.returncode != 0
+    lists.write_bytes(kept)
+    assert answer(hush, server.url, small_key, *server.token)
+
+
+def test_what_a_deleted_row_would_have_failed_does_not_fail(tmp_path):
+    """An expression is not evaluated on rows that are gone."""
+    frame = pyarrow.table({"id": ["a", "b", "c"], "n": [2, 0, 5], "x": [10, 20, 30]})
+    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery")
+    table = ht.encrypt(frame, sensitive=["x", "id"], clear=["n"], out=tmp_path / "T", keys=key, name="t")
+    sql = "SELECT SUM(x) AS s, COUNT(*) AS k FROM t WHERE 10 / n >= 2"
+    with pytest.raises(ht.HushError):
+        table.sql(sql)
+    done = table.delete("id = 'b'")
+    assert (done.rows, done.table_rows, done.dead_rows, len(table)) == (1, 2, 1, 2)
+    assert table.sql(sql).to_pyarrow().to_pylist() == [{"s": 40, "k": 2}]
+    assert table.sql("SELECT n, COUNT(*) AS k FROM t GROUP BY n ORDER BY n").to_pyarrow().to_pylist() == [
+        {"n": 2, "k": 1},
+        {"n": 5, "k": 1},
+    ]
+    with pytest.raises(ht.DataError, match="no row"):
+        table.delete("id = 'b'")
+    with pytest.raises(ht.RefusedError, match="all=True"):
+        table.delete("x > 0")
+    assert table.delete("x > 0", all=True).table_rows == 0
+    assert table.sql("SELECT COUNT(*) AS k, SUM(x) AS s FROM t").to_pyarrow().to_pylist() == [{"k": 0, "s": None}]
+
+
+class History:
+    """A table and its twin in DuckDB, to which the same is done."""
+
+    WARDS = ("icu", "surgery", "o'hara", None)
+    QUERIES = (
+        "SELECT ward, COUNT(*) AS n, COUNT(cost) AS k, SUM(cost) AS s, SUM(age) AS a FROM t GROUP BY ward ORDER BY ward NULLS LAST",
+        "SELECT COUNT(*) AS n, SUM(age) AS a, MIN(day) AS d FROM t WHERE day >= DATE '2024-01-15' AND ward <> 'icu'",
+        "SELECT ward, day, age FROM t WHERE ward = 'surgery' AND day < DATE '2024-01-10' ORDER BY day, age LIMIT 20",
+    )
+
+    def __init__(self, directory, seed):
+        self.chance, self.next = random.Random(seed), 0
+        self.db = duckdb.connect()
+        first = self.frame(30)
+        self.db.execute("CREATE TABLE t AS SELECT * FROM first")
+        self.key = ht.keygen(directory / "k", passphrase="correct horse battery")
+        schema = ht.propose(first, sensitive=["id", "age", "cost"], clear=["ward", "day"], name="t")
+        schema.max_rows = 100_000
+        schema["age"].range = (0, 120)
+        schema["cost"].range = (decimal.Decimal("-1000.00"), decimal.Decimal("1000.00"))
+        schema["age"].nullable = schema["cost"].nullable = True
+        schema.approve("a test")
+        self.table = ht.encrypt(first, schema=schema, out=directory / "T", keys=self.key)
+
+    def rows(self, ids):
+        chance = self.chance
+        day = datetime.date(2024, 1, 1)
+        return {
+            "id": ids,
+            "ward": [chance.choice(self.WARDS) for _ in ids],
+            "day": [day + datetime.timedelta(chance.randrange(30)) for _ in ids],
+            "age": [chance.choice([None, chance.randrange(121)]) if chance.random() < 0.2 else chance.randrange(121) for _ in ids],
+            "cost": [None if chance.random() < 0.1 else decimal.Decimal(chance.randrange(-100000, 100001)) / 100 for _ in ids],
+        }
+
+    TYPES = {
+        "id": pyarrow.string(),
+        "ward": pyarrow.string(),
+        "day": pyarrow.date32(),
+        "age": pyarrow.int64(),
+        "cost": pyarrow.decimal128(6, 2),
+    }
+
+    def frame(self, count):
+        ids = [f"r{self.next + number}" for number in range(count)]
+        self.next += count
+        return self.arrow(self.rows(ids))
+
+    def arrow(self, columns):
+        return pyarrow.table({name: pyarrow.array(values, self.TYPES[name]) for name, values in columns.items()})
+
+    def ids(self, most):
+        known = [name for (name,) in self.db.execute("SELECT id FROM t ORDER BY id").fetchall()]
+        return self.chance.sample(known, min(most, len(known)))
+
+    def append(self):
+        frame = self.frame(self.chance.randrange(1, 40))
+        self.db.execute("INSERT INTO t SELECT * FROM frame")
+        self.table.append(frame)
+
+    def delete(self):
+        chance = self.chance
+        named = ", ".join(f"'{name}'" for name in self.ids(chance.randrange(1, 6))) or "'nobody'"
+        condition = chance.choice(
+            [
+                f"id IN ({named})",
+                f"age = {chance.randrange(121)}",
+                f"ward = 'icu' AND cost < {chance.randrange(-1000, -800)}",
+                f"day = DATE '2024-01-{chance.randrange(1, 31):02}' AND age > 60",
+                f"ward IS NULL AND (cost > 900 OR age < {chance.randrange(20)})",
+                "cost IS NULL AND age IS NULL",
+                f"cost * 2 > {chance.randrange(1900, 2000)}",
+            ]
+        )
+        total = self.db.execute("SELECT COUNT(*) FROM t").fetchone()[0]
+        gone = self.db.execute(f"SELECT COUNT(*) FROM t WHERE {condition}").fetchone()[0]
+        if gone in (0, total):
+            with pytest.raises((ht.DataError, ht.RefusedError)):
+                self.table.delete(condition)
+            return
+        self.db.execute(f"DELETE FROM t WHERE {condition}")
+        assert self.table.delete(condition).rows == gone, condition
+
+    def update(self):
+        chance = self.chance
+        ids = self.ids(chance.randrange(1, 8))
+        if not ids:
+            return
+        columns = ["id", *chance.sample(["ward", "day", "age", "cost"], chance.randrange(1, 5))]
+        if chance.random() < 0.3 and len(columns) == 5:
+            ids += [f"r{self.next}"]
+            self.next += 1
+        new = self.rows(ids)
+        frame = self.arrow({name: new[name] for name in columns})
+        sets = ", ".join(f"{name} = f.{name}" for name in columns[1:])
+        self.db.execute(f"UPDATE t SET {sets} FROM frame f WHERE f.id = t.id")
+        if len(columns) == 5:
+            self.db.execute("INSERT INTO t SELECT id, ward, day, age, cost FROM frame f WHERE f.id NOT IN (SELECT id FROM t)")
+        missing = "insert" if len(columns) == 5 else "refuse"
+        done = self.table.update(frame, key="id", missing=missing)
+        assert done.given == len(ids) == done.updated + done.unchanged + done.inserted
+
+    def check(self):
+        for sql in self.QUERIES:
+            found = self.table.sql(sql).to_pyarrow().to_pylist()
+            expected = self.db.execute(sql).to_arrow_table().to_pylist()
+            plain = [{name: _plain(value) for name, value in row.items()} for row in found]
+            assert plain == [{name: _plain(value) for name, value in row.items()} for row in expected], sql
+        given_back = self.table.decrypt().to_pyarrow().to_pylist()
+        expected = self.db.execute("SELECT * FROM t").to_arrow_table().to_pylist()
+        assert sorted(map(repr, given_back)) == sorted(map(repr, expected))
+
+    def run(self, steps, look_every):
+        for step in range(steps):
+            self.chance.choice([self.append, self.delete, self.delete, self.update])()
+            if step % look_every == 0:
+                self.check()
+        self.check()
+
+
+def _plain(value):
+    """A number whatever its type; a text that DuckDB and the table both give."""
+    return decimal.Decimal(value) if isinstance(value, int | decimal.Decimal) else value
+
+
+def test_a_random_history_is_that_of_duckdb(tmp_path):
+    """Appends, updates, deletions and questions in random order."""
+    History(tmp_path, os.environ.get("HUSH_TEST_SEED", "23")).run(steps=60, look_every=6)
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_steps_are_those_of_duckdb(tmp_path):
+    for number in range(20):
+        place = tmp_path / str(number)
+        place.mkdir()
+        History(place, number).run(steps=500, look_every=25)
