@@ -84,12 +84,17 @@ impl Criterion for Condition {
         let batches = chunks.iter().map(numbered).collect::<Result<Vec<_>, _>>()?;
         let Some(first) = batches.first() else { return Ok(Vec::new()) };
         let merged = concat_batches(&first.schema(), &batches)?;
-        let sql = format!("SELECT {ROW} FROM merged WHERE {}", self.owned().sql);
+        // Not behind WHERE: the engine would estimate how many rows meet it, which fails for wide numbers.
+        let sql = format!("SELECT {ROW}, {} AS met FROM merged", self.owned().sql);
         let mut rows = Vec::new();
         for batch in finish(merged, &sql)? {
-            let numbers = batch.columns().first().and_then(|column| column.as_primitive_opt::<Int64Type>());
-            let numbers = numbers.ok_or(ClientError::Internal { what: "rows without numbers" })?;
-            rows.extend(numbers.iter().flatten().filter_map(|row| u64::try_from(row).ok()));
+            let [numbers, met] = batch.columns() else {
+                return Err(ClientError::Internal { what: "rows without numbers" });
+            };
+            let both = numbers.as_primitive_opt::<Int64Type>().zip(met.as_boolean_opt());
+            let (numbers, met) = both.ok_or(ClientError::Internal { what: "a condition without a truth" })?;
+            let met = numbers.iter().zip(met).filter(|(_, met)| *met == Some(true));
+            rows.extend(met.filter_map(|(row, _)| u64::try_from(row?).ok()));
         }
         rows.sort_unstable();
         Ok(rows)

@@ -31,6 +31,7 @@ protect = "seal"
 [columns.ward]
 type = "category"
 protect = "clear"
+nullable = true
 [columns.load]
 type = "int(32)"
 range = [0, 1000]

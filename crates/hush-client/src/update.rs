@@ -11,7 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
-use arrow::compute::{concat, filter_record_batch, take, take_record_batch};
+use arrow::compute::{filter_record_batch, take, take_record_batch};
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};

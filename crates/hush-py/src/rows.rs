@@ -64,7 +64,8 @@ pub(crate) fn update_rows<'py>(
         }
     };
     let (source_of_rows, pins) = (source.source.clone(), key.pins());
-    let options = UpdateOptions { source: source_of_rows, key: on, missing, all, dry_run, threads, memory_limit, pins };
+    let options =
+        UpdateOptions { source: source_of_rows, key: on, missing, all, dry_run, threads, memory_limit, pins };
     let report = source.settle(work::run(py, |progress| {
         let location = TableLocation::of(&place, token_file.as_deref())?;
         hush::update_rows(location.place(), &options, &key.key, progress)

@@ -3,7 +3,6 @@
 
 use hush_remote::Silent;
 use hush_table::TableStore;
-use hush_table::source::OpenOptions;
 
 use super::*;
 use crate::append::{AppendOptions, append};
@@ -130,7 +129,8 @@ fn what_does_not_fit_changes_nothing() {
     let before = case.files();
     for (text, key, code) in [
         ("id,load\nid1,5\nid1,6\n", "id", "HUSH-C079"),
-        ("id,load\n,5\nid1,6\n", "id", "HUSH-C078"),
+        ("id,load\n,5\nid1,6\n", "id", "HUSH-D020"),
+        ("ward,load\na,5\n,6\n", "ward", "HUSH-C078"),
         ("id,load\nid1,5000\n", "id", "HUSH-D"),
         ("id,load\nid1,x\n", "id", "HUSH-D"),
         ("id,age\nid1,5\n", "id", "HUSH-S020"),
