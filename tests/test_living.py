@@ -89,7 +89,7 @@ def test_rows_go_from_every_place(there, schema, days, small_key, bucket, server
 
 def test_rows_get_new_values_in_every_place(there, schema, days, small_key, bucket, server, tmp_path):
     new = tmp_path / "new.csv"
-    new.write_text("patient_id,charges,email\nP000003,1.25,new@example.org\nP000150,,\nNOBODY,7,x@example.org\n", encoding="utf-8")
+    new.write_text("patient_id,charges,email\nP000003,1.25,new@example.org\nP000150,0,other@example.org\nNOBODY,7,x@example.org\n", encoding="utf-8")
     for place in ("T", f"s3://{bucket}/t", "S"):
         begin(there, schema, days, place, small_key)
         there("append", days[1], "-o", place, *small_key)
@@ -101,7 +101,7 @@ def test_rows_get_new_values_in_every_place(there, schema, days, small_key, buck
     text = new.read_text(encoding="utf-8").replace("P000003", known[3]).replace("P000150", known[150])
     new.write_text(text, encoding="utf-8")
     clear.db.execute(f"UPDATE t SET charges = 1.25, email = 'new@example.org' WHERE patient_id = '{known[3]}'")
-    clear.db.execute(f"UPDATE t SET charges = NULL, email = NULL WHERE patient_id = '{known[150]}'")
+    clear.db.execute(f"UPDATE t SET charges = 0, email = 'other@example.org' WHERE patient_id = '{known[150]}'")
     for table, asked, token in places:
         refused = there("update", table, new, "--on", "patient_id", *small_key, *token, status=8).stderr
         assert refused.startswith("HUSH-C080 1 keys are not in") and "--missing skip" in refused
@@ -115,7 +115,7 @@ def test_rows_get_new_values_in_every_place(there, schema, days, small_key, buck
         again = there("update", table, new, *options).stderr
         assert again.startswith("Nothing changed: 0 rows; 2 had the values already; 1 are not"), again
         emails = there("decrypt", table, "--columns", "patient_id,email,charges", *small_key, *token).stdout
-        assert f"{known[3]},new@example.org,1.25\n" in emails and f"{known[150]},,\n" in emails
+        assert f"{known[3]},new@example.org,1.25\n" in emails and f"{known[150]},other@example.org,0.00\n" in emails
         assert emails.count("\n") == 201
 
 

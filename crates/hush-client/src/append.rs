@@ -54,7 +54,7 @@ pub struct AppendReport {
     pub version: u64,
     /// Rows of the table now.
     pub table_rows: u64,
-    /// Rows beyond those that the schema's `max_rows` sized the sums for; such sums may be refused.
+    /// Stored rows, deleted ones too, beyond those that the schema's `max_rows` sized the sums for; such sums may be refused.
     pub rows_beyond: u64,
     /// The version that has brought the batch already, if one has: nothing was added then.
     pub known_since: Option<u64>,
@@ -256,8 +256,9 @@ impl Append<'_> {
         manifest: &SignedManifest,
         known_since: Option<u64>,
     ) -> AppendReport {
-        let (version, table_rows) = (manifest.manifest().version, manifest.manifest().rows);
-        let rows_beyond = table_rows.saturating_sub(self.opened.half.schema.max_rows);
+        let manifest = manifest.manifest();
+        let (version, table_rows) = (manifest.version, manifest.living_rows());
+        let rows_beyond = manifest.rows.saturating_sub(self.opened.half.schema.max_rows);
         AppendReport { rows, bytes, version, table_rows, rows_beyond, known_since }
     }
 }

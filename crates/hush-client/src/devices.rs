@@ -90,12 +90,13 @@ pub fn revoke_device(
     let mut next = signed.manifest().clone();
     next.devices.revoke(device);
     let is_its = |part: &PartEntry| part.delivery.is_some_and(|id| id.device == device);
-    let its_rows = next.parts.iter().filter(|part| is_its(part)).map(|part| part.rows).sum();
+    let its = || signed.manifest().parts.iter().filter(|part| is_its(part));
+    let its_rows = its().map(PartEntry::living_rows).sum();
     let mut revoked = Revoked { device: device.to_string(), left_rows: its_rows, ..Revoked::default() };
     if remove_rows {
         let before = next.parts.len();
         next.parts.retain(|part| !is_its(part));
-        next.rows -= its_rows;
+        next.rows = next.parts.iter().fold(0, |rows, part| rows.saturating_add(part.rows));
         (revoked.removed_deliveries, revoked.removed_rows) = ((before - next.parts.len()) as u64, its_rows);
         revoked.left_rows = 0;
         if !keeps_owner_parts(signed.manifest(), &next) {
@@ -111,9 +112,9 @@ pub fn revoke_device(
             // A later version sweeps files that cannot be removed now; a server sweeps by itself.
             let _ = store.tidy();
         }
-        (revoked.version, revoked.table_rows) = (next.manifest().version, next.manifest().rows);
+        (revoked.version, revoked.table_rows) = (next.manifest().version, next.manifest().living_rows());
     } else {
-        (revoked.version, revoked.table_rows) = (next.version, next.rows);
+        (revoked.version, revoked.table_rows) = (next.version, next.living_rows());
     }
     Ok(revoked)
 }

@@ -97,8 +97,8 @@ pub struct Pushed {
 
 /// Uploads a table of a directory or an object store, and remembers that its name on the server belongs to it.
 ///
-/// A version that keeps all parts of the server's version only adds rows, and needs no consent. Any other version replaces rows,
-/// and needs `replace`.
+/// A version that was made from the server's version, by adding, updating or deleting rows, needs no consent. Any other version replaces
+/// rows, and needs `replace`.
 ///
 /// # Errors
 /// [`ClientError::WouldReplace`]; [`ClientError::Remote`]; no table there, or a damaged one.
@@ -114,16 +114,16 @@ pub fn push_table(
     let manifest = signed.manifest();
     let present = present_on(server, manifest)?;
     let place = server.place(&manifest.table);
-    let replaced = require(present, replace, || place.clone(), Some(manifest.rows))?;
+    let replaced = require(present, replace, || place.clone(), Some(manifest.living_rows()))?;
     let report = server.push_files(&table.files()?, progress)?;
     pins.remember_place(&place, &signed)?;
-    Ok(Pushed { report, rows: manifest.rows, replaced })
+    Ok(Pushed { report, rows: manifest.living_rows(), replaced })
 }
 
 /// Copies a table of a directory or an object store to another such place, and remembers that it is there. Files that are there already
 /// are left, so that a second call continues an interrupted one.
 ///
-/// A version that keeps all parts of the one that is there only adds rows, and needs no consent. Any other needs `replace`.
+/// A version that was made from the one that is there, by adding, updating or deleting rows, needs no consent. Any other needs `replace`.
 ///
 /// # Errors
 /// [`ClientError::WouldReplace`], [`ClientError::Occupied`]; another table there, or a version that this one does not follow; no table
@@ -138,7 +138,7 @@ pub fn copy_table(
     let signed = table.look(pins)?;
     let replaced = copy_to(&signed, &table.files()?, to, Some(replace), progress)?;
     to.remember(&signed, pins)?;
-    let (report, rows) = (replaced.0, signed.manifest().rows);
+    let (report, rows) = (replaced.0, signed.manifest().living_rows());
     Ok(Pushed { report, rows, replaced: replaced.1 })
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn copy_to(
         (Some(present), Some(replace)) => {
             let there = store.load()?;
             let adds = there.digest() == signed.digest() || continues(there.manifest(), manifest);
-            require((!adds).then_some(present), replace, || to.name(), Some(manifest.rows))?
+            require((!adds).then_some(present), replace, || to.name(), Some(manifest.living_rows()))?
         }
         _ => None,
     };
@@ -175,7 +175,7 @@ pub(crate) fn copy_to(
     Ok((report, replaced))
 }
 
-/// The version on a server that `next` would replace; `None` without one, or if `next` adds rows to it.
+/// The version on a server that `next` would replace; `None` without one, or if `next` was made from it.
 fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>, ClientError> {
     let signed = match server.manifest(&next.table) {
         Err(error) if error.server_code() == Some(NO_TABLE) => return Ok(None),
@@ -194,11 +194,12 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
     Ok(Some(Present::of(present, waiting)))
 }
 
-/// Whether a version has all parts of another one, under the same encryption.
+/// Whether a version was made from another one, under the same encryption: it has all its parts, or says itself that it comes from it.
 fn continues(before: &Manifest, next: &Manifest) -> bool {
-    before.table_id == next.table_id
-        && before.encodings == next.encodings
-        && before.parts.iter().all(|part| next.parts.contains(part))
+    let has_parts = || before.parts.iter().all(|part| next.parts.contains(part));
+    let comes_from = || before.changes.last().is_some_and(|last| next.changes.contains(last));
+    let is_same = before.table_id == next.table_id && before.encryption == next.encryption;
+    is_same && before.encodings == next.encodings && (has_parts() || comes_from())
 }
 
 #[cfg(test)]

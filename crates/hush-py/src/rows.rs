@@ -54,19 +54,11 @@ pub(crate) fn update_rows<'py>(
     memory_limit: Option<u64>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let missing = match missing {
-        "refuse" => MissingRows::Refuse,
-        "skip" => MissingRows::Skip,
-        "insert" => MissingRows::Insert,
-        other => {
-            let what = format!("missing={other:?} is none of \"refuse\", \"skip\" and \"insert\"");
-            return work::run(py, |_| Err(Error::usage(what)));
-        }
-    };
-    let (source_of_rows, pins) = (source.source.clone(), key.pins());
-    let options =
-        UpdateOptions { source: source_of_rows, key: on, missing, all, dry_run, threads, memory_limit, pins };
+    let (missing, rows, pins) = (missing_rows(missing), source.source.clone(), key.pins());
     let report = source.settle(work::run(py, |progress| {
+        let missing = missing?;
+        let options =
+            UpdateOptions { source: rows, key: on, missing, all, dry_run, threads, memory_limit, pins };
         let location = TableLocation::of(&place, token_file.as_deref())?;
         hush::update_rows(location.place(), &options, &key.key, progress)
     }))?;
@@ -82,4 +74,16 @@ pub(crate) fn update_rows<'py>(
     dict.set_item("dead_rows", report.dead_rows)?;
     dict.set_item("rows_beyond", report.rows_beyond)?;
     Ok(dict)
+}
+
+fn missing_rows(word: &str) -> Result<MissingRows, Error> {
+    match word {
+        "refuse" => Ok(MissingRows::Refuse),
+        "skip" => Ok(MissingRows::Skip),
+        "insert" => Ok(MissingRows::Insert),
+        _ => {
+            let what = format!("missing={word:?} is none of \"refuse\", \"skip\" and \"insert\"");
+            Err(Error::usage(what))
+        }
+    }
 }

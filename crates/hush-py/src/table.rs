@@ -137,7 +137,8 @@ impl Table {
         let dict = PyDict::new(py);
         dict.set_item("table", &manifest.table)?;
         dict.set_item("version", manifest.version)?;
-        dict.set_item("rows", manifest.rows)?;
+        dict.set_item("rows", manifest.living_rows())?;
+        dict.set_item("deleted_rows", manifest.dead_rows())?;
         dict.set_item("bytes", files.map(|file| file.bytes).sum::<u64>())?;
         dict.set_item("parts", manifest.parts.len())?;
         dict.set_item("key", &manifest.key_id)?;

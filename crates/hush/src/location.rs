@@ -159,7 +159,7 @@ impl Listing {
 
 fn summary(name: String, manifest: &Manifest) -> TableSummary {
     let bytes = named_files(manifest).map(|(_, file)| file.bytes).sum();
-    let (version, rows, key_id) = (manifest.version, manifest.rows, manifest.key_id.clone());
+    let (version, rows, key_id) = (manifest.version, manifest.living_rows(), manifest.key_id.clone());
     TableSummary { name, version, rows, bytes, key_id }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn pull(args: &Pull) -> Result<(), Error> {
     let (table, to) = (locate(&args.table, &args.token)?, TableLocation::of_files(&args.output)?);
     let signed = hush::pull(table.place(), to.place(), &key, &pins(), &Bar::default())?;
     let manifest = signed.manifest();
-    let (table, rows) = (visible(&manifest.table), grouped(manifest.rows));
+    let (table, rows) = (visible(&manifest.table), grouped(manifest.living_rows()));
     say(&format!("Table {table} version {}: {rows} rows in {}", manifest.version, to.place().name()));
     Ok(())
 }
@@ -121,7 +121,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         "table      {}\nversion    {}\nrows       {}\nparts      {}, {}\nkey        {}\nmanifest   {digest}\n",
         visible(&manifest.table),
         manifest.version,
-        grouped(manifest.rows),
+        living_rows(manifest),
         manifest.parts.len(),
         bytes(files),
         manifest.key_id,
@@ -158,6 +158,15 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
 fn has_key(key: &KeyArgs) -> bool {
     let is_asked = key.key.is_some() && std::io::stdin().is_terminal();
     key.passphrase_file.is_some() || key.passphrase_fd.is_some() || is_asked
+}
+
+/// The rows of a table, and those that were deleted and are still stored.
+fn living_rows(manifest: &Manifest) -> String {
+    let living = grouped(manifest.living_rows());
+    match manifest.dead_rows() {
+        0 => living,
+        dead => format!("{living}, and {} deleted", grouped(dead)),
+    }
 }
 
 /// The half of a table that only its owner reads.
@@ -200,7 +209,7 @@ pub(super) fn drop_table(args: &DropTable) -> Result<(), Error> {
 
 fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
     json!({
-        "table": manifest.table, "version": manifest.version, "rows": manifest.rows, "bytes": files,
+        "table": manifest.table, "version": manifest.version, "rows": manifest.living_rows(), "deleted_rows": manifest.dead_rows(), "bytes": files,
         "parts": manifest.parts.len(), "key": manifest.key_id, "manifest": digest,
         "clear": manifest.clear_columns.iter().map(|c| json!({ "name": c.name, "type": c.arrow_type })).collect::<Vec<_>>(),
         "encrypted": manifest.encodings.iter().map(|e| json!({

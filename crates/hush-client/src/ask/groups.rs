@@ -88,7 +88,7 @@ fn group_rows(
     let rows =
         rows.ok_or_else(|| ClientError::Answer { what: "its groups have no number of rows".into() })?;
     let total = rows.iter().try_fold(0_u64, |total, rows| total.checked_add(*rows));
-    if total.is_none_or(|total| total > table.manifest.manifest().rows) {
+    if total.is_none_or(|total| total > table.manifest.manifest().living_rows()) {
         return Err(ClientError::Answer { what: "its groups have more rows than the table".into() });
     }
     Ok(rows)

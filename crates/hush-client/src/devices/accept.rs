@@ -133,10 +133,10 @@ pub fn accept_deliveries(
         let _ = store.forget_deliveries(&present);
     }
     let mut accepted = choice.accepted;
-    (accepted.version, accepted.table_rows) = (present.version, present.rows);
+    (accepted.version, accepted.table_rows) = (present.version, present.living_rows());
     accepted.waiting = accepted.out_of_order + accepted.outdated + accepted.held;
     accepted.waiting += accepted.rejected.len() as u64 + accepted.rejected_more;
-    accepted.rows_beyond = accepted.table_rows.saturating_sub(half.schema.max_rows);
+    accepted.rows_beyond = present.rows.saturating_sub(half.schema.max_rows);
     Ok(accepted)
 }
 
@@ -180,7 +180,7 @@ struct Choice {
 impl Choice {
     fn new(manifest: Manifest, encodings: Digest) -> Self {
         let accepted =
-            Accepted { version: manifest.version, table_rows: manifest.rows, ..Accepted::default() };
+            Accepted { version: manifest.version, table_rows: manifest.living_rows(), ..Accepted::default() };
         let expected = manifest.next_numbers();
         let runs = manifest.runs();
         let files = manifest.parts.iter().filter_map(|part| part.encrypted).collect();

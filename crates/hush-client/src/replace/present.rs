@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The table that already stands where another is to be written.
 
-use hush_table::Manifest;
+use hush_table::{Manifest, PartEntry};
 
 /// A table that is there already, and would be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct Present {
 impl Present {
     pub(super) fn of(manifest: &Manifest, waiting: u64) -> Self {
         let accepted = manifest.parts.iter().filter(|part| part.delivery.is_some());
-        let accepted_rows = accepted.map(|part| part.rows).sum();
-        Self { version: manifest.version, rows: manifest.rows, accepted_rows, waiting }
+        let accepted_rows = accepted.map(PartEntry::living_rows).sum();
+        Self { version: manifest.version, rows: manifest.living_rows(), accepted_rows, waiting }
     }
 
     /// Losses beside the owner's own rows, for instance `; 200 of them were accepted from devices`; may be empty.

@@ -130,7 +130,7 @@ fn summary(name: &TableName, manifest: &SignedManifest) -> TableSummary {
     TableSummary {
         name: name.as_str().to_owned(),
         version: body.version,
-        rows: body.rows,
+        rows: body.living_rows(),
         bytes: files.fold(0, |sum: u64, file| sum.saturating_add(file.bytes)),
         key_id: body.key_id.clone(),
     }
