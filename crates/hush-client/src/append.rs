@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use hush_keys::{BatchKey, OwnerSeed};
 use hush_remote::Progress;
-use hush_table::manifest::MAX_BATCHES;
+use hush_table::manifest::{ChangeKind, MAX_BATCHES};
 use hush_table::source::{Source, SourceError};
 use hush_table::{AppendId, Appender, Batch, BatchTag, Digest, PartEntry, SignedManifest};
 
@@ -221,6 +221,7 @@ impl Append<'_> {
         let mut next = present.manifest().clone();
         next.version = next.version.saturating_add(1);
         next.rows = parts.iter().fold(next.rows, |rows, part| rows.saturating_add(part.rows));
+        next.record(ChangeKind::Append, parts.iter().map(|part| part.rows).sum(), 0);
         next.parts.extend_from_slice(parts);
         next.batches.extend(batch.map(|batch| Batch { version: next.version, ..batch }));
         let key = self.owner.verifying_key().to_bytes();

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the present version does not need goes at once, where it is otherwise kept for a while: old versions, and files that they alone name.
+//!
+//! Nobody may lose rows that are on their way. In a directory the writers' lock and the devices' are held, so that what nobody names belongs to
+//! nobody. Elsewhere others may be at work: a file may be theirs unless an old version names it, or it is of before the present version in a
+//! directory, whose old versions are not remembered. What is not touched for [`KEPT`] is nobody's.
+//!
+//! Parts go before the versions that name them, so that a purge which breaks off is finished by another one.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use super::append::wait_for;
+use super::files::{self, Lock};
+use super::objects::{self, Listed};
+use super::parts::part_names;
+use super::versions::version_of_name;
+use super::{
+    DELIVERIES_NAME, KEPT, KEYS_NAME, MANIFEST_NAME, PARTS_NAME, TableStore, VERSIONS_NAME, WriteAccess,
+};
+use crate::digest::Digest;
+use crate::error::{Operation, TableError};
+use crate::manifest::SignedManifest;
+use crate::part::PartName;
+
+/// Time for which devices and purges of a directory wait for each other.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether a purge deletes, or only says what it would delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeRun {
+    /// It deletes.
+    Delete,
+    /// It only looks.
+    Look,
+}
+
+/// A file of a table, by its path below the table's place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlacedFile {
+    /// Folder and name.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// What a purge has deleted, and what it has left though the present version does not name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Purge {
+    /// Files that are gone, or would be, by path.
+    pub deleted: Vec<PlacedFile>,
+    /// Files of deliveries that wait for their owner, by path.
+    pub waiting: Vec<PlacedFile>,
+    /// Files that no version names and that somebody may be about to use, by path.
+    pub unnamed: Vec<PlacedFile>,
+}
+
+/// Who else may write while a purge is at work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// Nobody: locks keep them out.
+    Out,
+    /// Anybody.
+    Possible,
+}
+
+/// What becomes of a file that the present version does not name.
+enum Fate {
+    Deleted,
+    Waiting,
+    Unnamed,
+}
+
+impl WriteAccess {
+    /// Deletes old versions and all files that only they name. `None`, and nothing is deleted, if `present` is not the present version.
+    ///
+    /// What is no file of a table's, and what is a link, is left.
+    ///
+    /// # Errors
+    /// [`TableError::Interrupted`] beside the journal of an encryption, whose parts would go with the others; [`TableError::Busy`] while a
+    /// device delivers; a damaged manifest; [`TableError::Io`]: repeat to finish.
+    ///
+    /// # Cost
+    /// Lists the table's files and reads the manifests of old versions, where they are kept.
+    pub fn purge(&self, present: &Digest, run: PurgeRun) -> Result<Option<Purge>, TableError> {
+        let others = if self.lock.is_some() { Others::Out } else { Others::Possible };
+        self.store.purge_beside(others, present, run)
+    }
+}
+
+impl TableStore {
+    /// As [`WriteAccess::purge`], for a server, whose clients may be sending parts of a version or a delivery to come.
+    ///
+    /// # Errors
+    /// As [`WriteAccess::purge`]; [`TableError::Busy`] while a writer is at work.
+    pub fn purge(&self, present: &Digest, run: PurgeRun) -> Result<Option<Purge>, TableError> {
+        let _lock = self.lock()?;
+        self.purge_beside(Others::Possible, present, run)
+    }
+
+    /// The right to put the parts of a delivery and the delivery itself into a directory, which no purge comes between.
+    pub(super) fn while_delivering(&self) -> Result<Option<Lock>, TableError> {
+        self.gate(Lock::take_shared)
+    }
+
+    fn gate(&self, take: fn(&std::path::Path) -> Result<Lock, TableError>) -> Result<Option<Lock>, TableError> {
+        let Some(directory) = &self.directory else { return Ok(None) };
+        let folder = directory.join(DELIVERIES_NAME);
+        wait_for(PATIENCE, || take(&folder)).map(Some)
+    }
+
+    fn purge_beside(
+        &self,
+        others: Others,
+        present: &Digest,
+        run: PurgeRun,
+    ) -> Result<Option<Purge>, TableError> {
+        let (manifest, _) = self.load_present()?.ok_or_else(|| self.no_table())?;
+        if manifest.digest() != *present {
+            return Ok(None);
+        }
+        if self.journal()?.is_some() {
+            return Err(TableError::Interrupted { place: self.place() });
+        }
+        let _gate = self.gate(Lock::take)?;
+        let judge = Judge::new(self, others, &manifest)?;
+        let (mut purge, mut doomed) = (Purge::default(), Vec::new());
+        for (folder, listed) in self.purgeable()? {
+            let Some(fate) = judge.fate(folder, &listed) else { continue };
+            let path = if folder.is_empty() { listed.name } else { format!("{folder}/{}", listed.name) };
+            let file = PlacedFile { path, bytes: listed.bytes };
+            match fate {
+                Fate::Deleted => {
+                    doomed.extend(PartName::of_file(file.path.rsplit('/').next().unwrap_or_default()));
+                    purge.deleted.push(file);
+                }
+                Fate::Waiting => purge.waiting.push(file),
+                Fate::Unnamed => purge.unnamed.push(file),
+            }
+        }
+        if run == PurgeRun::Delete {
+            self.forget_checked(&doomed);
+            self.delete_files(&purge.deleted)?;
+        }
+        for files in [&mut purge.deleted, &mut purge.waiting, &mut purge.unnamed] {
+            files.sort_unstable();
+        }
+        Ok(Some(purge))
+    }
+
+    /// The files that a purge may look at, with their folders, in the order in which they go.
+    fn purgeable(&self) -> Result<Vec<(&'static str, Listed)>, TableError> {
+        let mut found = Vec::new();
+        for folder in [PARTS_NAME, KEYS_NAME, VERSIONS_NAME] {
+            let listed = match &self.directory {
+                Some(directory) => files::list_own(&directory.join(folder))?,
+                None => self.list(folder)?,
+            };
+            found.extend(listed.into_iter().map(|listed| (folder, listed)));
+        }
+        if let Some(directory) = &self.directory {
+            found.extend(files::list_own(directory)?.into_iter().map(|listed| ("", listed)));
+        }
+        Ok(found)
+    }
+
+    /// Forgets what is in memory of parts that go.
+    fn forget_checked(&self, parts: &[PartName]) {
+        let mut known = self.known();
+        for PartName { kind, digest } in parts {
+            known.remove(&self.part_path(*kind, digest));
+            if let Some(memory) = &self.memory {
+                memory.forget(digest);
+            }
+        }
+    }
+
+    fn delete_files(&self, doomed: &[PlacedFile]) -> Result<(), TableError> {
+        let Some(directory) = &self.directory else {
+            let path = |file: &PlacedFile| {
+                file.path.split('/').fold(self.prefix.clone(), |path, segment| path.join(segment))
+            };
+            let (versions, parts): (Vec<_>, Vec<_>) =
+                doomed.iter().partition(|file| file.path.starts_with(VERSIONS_NAME));
+            objects::delete_all(&self.objects, parts.into_iter().map(path).collect())?;
+            return objects::delete_all(&self.objects, versions.into_iter().map(path).collect());
+        };
+        for file in doomed {
+            let path = directory.join(&file.path);
+            match fs::remove_file(&path) {
+                Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                    return Err(files::at(Operation::Delete, &path)(cause));
+                }
+                _ => {}
+            }
+        }
+        // Whoever says that they are gone must find them gone after a crash.
+        for folder in [PARTS_NAME, KEYS_NAME, VERSIONS_NAME] {
+            files::sync_directory(&directory.join(folder))?;
+        }
+        files::sync_directory(directory)
+    }
+
+    /// When the present version came.
+    fn present_since(&self) -> Result<SystemTime, TableError> {
+        let listed = match &self.directory {
+            Some(directory) => files::list(directory)?,
+            None => objects::list(&self.objects, &self.prefix)?,
+        };
+        let manifest = listed.into_iter().find(|listed| listed.name == MANIFEST_NAME);
+        manifest.map(|manifest| manifest.modified).ok_or_else(|| self.no_table())
+    }
+}
+
+/// What decides about files.
+struct Judge {
+    others: Others,
+    /// Digest of the present version.
+    present: Digest,
+    since: SystemTime,
+    named: HashSet<PartName>,
+    awaited: HashSet<PartName>,
+    /// Parts of old versions; `None` where these are not remembered.
+    old: Option<HashSet<PartName>>,
+}
+
+impl Judge {
+    fn new(store: &TableStore, others: Others, present: &SignedManifest) -> Result<Self, TableError> {
+        let old = match store.is_directory() {
+            true => None,
+            false => Some(store.parts_of_old(present)?),
+        };
+        Ok(Self {
+            others,
+            present: present.digest(),
+            since: store.present_since()?,
+            named: part_names(present.manifest()).collect(),
+            awaited: store.awaited_parts()?,
+            old,
+        })
+    }
+
+    /// What becomes of a file; `None` for those that stay because the present version has them, or because they are nobody's of ours.
+    fn fate(&self, folder: &str, listed: &Listed) -> Option<Fate> {
+        if folder == VERSIONS_NAME {
+            // The present version is there too while another one takes its place.
+            return version_of_name(&listed.name)
+                .filter(|version| *version != self.present)
+                .map(|_| Fate::Deleted);
+        }
+        let is_over = self.others == Others::Out || files::is_older(listed.modified, KEPT);
+        if folder.is_empty() {
+            return (files::is_unfinished(&listed.name) && is_over).then_some(Fate::Deleted);
+        }
+        let Some(part) = PartName::of_file(&listed.name) else {
+            let is_half = files::unfinished_name(&listed.name).and_then(PartName::of_file).is_some();
+            return (is_half && is_over).then_some(Fate::Deleted);
+        };
+        if self.named.contains(&part) {
+            return None;
+        }
+        if self.awaited.contains(&part) {
+            return Some(Fate::Waiting);
+        }
+        let was_named = self.old.as_ref().is_none_or(|old| old.contains(&part));
+        let is_doomed = is_over || was_named && listed.modified <= self.since;
+        Some(if is_doomed { Fate::Deleted } else { Fate::Unnamed })
+    }
+}
+
+#[cfg(test)]
+mod tests;
