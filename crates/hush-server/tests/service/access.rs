@@ -27,6 +27,7 @@ fn every_route_but_health_asks_for_the_token() {
         ("HEAD", &part),
         ("GET", &part),
         ("PUT", &part),
+        ("POST", "/v1/tables/t/purge"),
         ("POST", "/v1/jobs"),
         ("GET", &job),
         ("DELETE", &job),
