@@ -7,6 +7,7 @@ mod doctor;
 mod edge;
 mod eval;
 mod explain;
+mod life;
 mod owner;
 mod query;
 mod rehearsal;
@@ -37,6 +38,8 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Ls(args) => server::ls(args),
         Command::Info(args) => server::info(args),
         Command::Delete(args) => server::delete(args),
+        Command::History(args) => life::history(args),
+        Command::Purge(args) => life::purge(args),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),
         Command::Edge(args) => edge::edge(args),

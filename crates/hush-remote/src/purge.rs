@@ -27,7 +27,11 @@ pub(super) fn purge(
     let purged: Purged = transport.json(&call)?;
     let mut all = purged.deleted.iter().chain(&purged.waiting).chain(&purged.unnamed);
     // The owner signs these names, and reads them on a terminal.
-    if all.all(is_of_a_table) { Ok(purged) } else { Err(transport.protocol("it names a file that is no table's")) }
+    if all.all(is_of_a_table) {
+        Ok(purged)
+    } else {
+        Err(transport.protocol("it names a file that is no table's"))
+    }
 }
 
 /// Whether a file has a name that files of tables have, finished or not.
@@ -61,10 +65,7 @@ fn is_of_a_number(byte: u8) -> bool {
 pub(super) fn serves(transport: &Transport, table: &str, part: &PartName) -> Result<bool, RemoteError> {
     let file = PartFile { digest: part.digest, bytes: 1 };
     let path = part_path(&table_path(table)?, part.kind, &file);
-    let call = Call {
-        headers: vec![("range", "bytes=0-0".to_owned())],
-        ..Call::get(&path, SHORT_MAX_BYTES)
-    };
+    let call = Call { headers: vec![("range", "bytes=0-0".to_owned())], ..Call::get(&path, SHORT_MAX_BYTES) };
     match transport.send(&call) {
         // A server that pays no heed to the range sends all of it, and one with an empty file has no such range.
         Ok(_) | Err(RemoteError::TooLarge { .. } | RemoteError::Refused { status: 416, .. }) => Ok(true),

@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hush_protocol::job::{JobState, ResultFacts};
-use hush_table::{Digest, TableError};
 use hush_table::store::files::make_directory;
+use hush_table::{Digest, TableError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 

@@ -92,7 +92,8 @@ fn a_sum_is_found_by_its_own_key_alone() {
 /// Sums of files that are gone, and of rows that are deleted now, are no longer anywhere.
 #[test]
 fn sums_of_old_versions_are_forgotten() {
-    let dead = |number: u8| Dead { rows: 1, file: PartFile { digest: Digest::from_bytes([number; 32]), bytes: 1 } };
+    let dead =
+        |number: u8| Dead { rows: 1, file: PartFile { digest: Digest::from_bytes([number; 32]), bytes: 1 } };
     let cache = SumCache::default();
     let of = |number: u8, list: Option<u8>| Key { dead: list.map(dead), ..key(number) };
     let all = [of(1, None), of(2, None), of(2, Some(20)), of(2, Some(21)), of(3, None), of(4, Some(40))];

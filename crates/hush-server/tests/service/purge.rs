@@ -27,7 +27,8 @@ fn paths(answer: &Answer, list: &str) -> Vec<String> {
 }
 
 fn names(table: &LocalTable) -> Vec<String> {
-    let name = |(route, _): (String, Vec<u8>)| route.rsplit('/').next().unwrap().replace("clear", "clear.parquet");
+    let name =
+        |(route, _): (String, Vec<u8>)| route.rsplit('/').next().unwrap().replace("clear", "clear.parquet");
     let mut names: Vec<_> = table.parts().into_iter().map(name).collect();
     names.iter_mut().for_each(|name| *name = format!("parts/{}", name.replace(".enc", ".enc.parquet")));
     names.sort();

@@ -100,12 +100,41 @@ impl TableStore {
         self.purge_beside(Others::Possible, present, run)
     }
 
+    /// Those of some files that are in the table's place, by their paths below it; links count.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    ///
+    /// # Cost
+    /// A look at each in a directory, elsewhere a list of the table's files.
+    pub fn present_files<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<&'a str>, TableError> {
+        if let Some(directory) = &self.directory {
+            let is_there = |path: &&str| match fs::symlink_metadata(directory.join(path)) {
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(false),
+                found => found.map(|_| true).map_err(files::at(Operation::Read, directory)),
+            };
+            return paths
+                .filter_map(|path| is_there(&path).map(|there| there.then_some(path)).transpose())
+                .collect();
+        }
+        let listed = self.purgeable()?;
+        let present: HashSet<String> =
+            listed.into_iter().map(|(folder, listed)| format!("{folder}/{}", listed.name)).collect();
+        Ok(paths.filter(|path| present.contains(*path)).collect())
+    }
+
     /// The right to put the parts of a delivery and the delivery itself into a directory, which no purge comes between.
     pub(super) fn while_delivering(&self) -> Result<Option<Lock>, TableError> {
         self.gate(Lock::take_shared)
     }
 
-    fn gate(&self, take: fn(&std::path::Path) -> Result<Lock, TableError>) -> Result<Option<Lock>, TableError> {
+    fn gate(
+        &self,
+        take: fn(&std::path::Path) -> Result<Lock, TableError>,
+    ) -> Result<Option<Lock>, TableError> {
         let Some(directory) = &self.directory else { return Ok(None) };
         let folder = directory.join(DELIVERIES_NAME);
         wait_for(PATIENCE, || take(&folder)).map(Some)

@@ -12,8 +12,8 @@ use super::{TableStore, files::Lock};
 use crate::digest::{EncryptionId, SecretId, TableId};
 use crate::error::TableError;
 use crate::manifest::{
-    BODY_FORMAT, ChainDefinition, ChangeKind, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest, PartEntry,
-    SignedManifest, key_id,
+    BODY_FORMAT, ChainDefinition, ChangeKind, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest,
+    PartEntry, SignedManifest, key_id,
 };
 use crate::part::{CHUNK_ROWS, EncodedChunk, FileKind, WrittenPart};
 

@@ -215,7 +215,8 @@ fn deliveries_that_wait_keep_their_parts() {
         let (device, owner) = (signer(8), signer(7));
         let key = device.verifying_key().to_bytes();
         let encodings = Digest::of(b"encodings");
-        let id = DeliveryId { device: DeviceId::of_key(&key), stream: StreamId::from_bytes([1; 16]), number: 0 };
+        let id =
+            DeliveryId { device: DeviceId::of_key(&key), stream: StreamId::from_bytes([1; 16]), number: 0 };
         let delivery = Delivery {
             format: DELIVERY_FORMAT,
             table_id: table_id(),
@@ -228,7 +229,8 @@ fn deliveries_that_wait_keep_their_parts() {
         };
         let certificate = owner.sign(&certified_bytes(table_id(), encodings, &key)).to_bytes();
         let signed =
-            SignedDelivery::sign(delivery, &key, &certificate, |bytes| device.sign(bytes).to_bytes()).unwrap();
+            SignedDelivery::sign(delivery, &key, &certificate, |bytes| device.sign(bytes).to_bytes())
+                .unwrap();
         let path = store.folder(DELIVERIES_NAME).join(id.file_name());
         objects::put(store.objects(), &path, signed.as_bytes().to_vec().into()).unwrap();
         let done = purge(store, &second, PurgeRun::Delete).unwrap();
