@@ -91,8 +91,7 @@ pub fn revoke_device(
     next.devices.revoke(device);
     let is_its = |part: &PartEntry| part.delivery.is_some_and(|id| id.device == device);
     let its_rows = next.parts.iter().filter(|part| is_its(part)).map(|part| part.rows).sum();
-    let its_living: u64 =
-        next.parts.iter().filter(|part| is_its(part)).map(|part| part.living_rows()).sum();
+    let its_living: u64 = next.parts.iter().filter(|part| is_its(part)).map(|part| part.living_rows()).sum();
     let mut revoked = Revoked { device: device.to_string(), left_rows: its_rows, ..Revoked::default() };
     if remove_rows {
         let before = next.parts.len();

@@ -8,8 +8,8 @@
 mod check;
 pub(crate) mod error;
 mod statement;
-#[cfg(all(test, target_os = "linux"))]
-mod tests;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -61,7 +61,7 @@ impl PurgeReport {
 /// that its files are missing. A purge that breaks off has written no statement; another one finishes it, and states what it has found.
 ///
 /// # Errors
-/// [`ClientError::Exists`] for a file under the statement's name: nothing was deleted. [`PurgeError::Overtaken`];
+/// [`PurgeError::Exists`] for a file under the statement's name: nothing was deleted. [`PurgeError::Overtaken`];
 /// [`PurgeError::StillThere`] if a file is served after the purge: no statement is written. [`hush_table::TableError::Interrupted`] beside an
 /// encryption that was interrupted; [`hush_table::TableError::Busy`]; a server that takes parts in at the moment. Another key, a rollback,
 /// damage.
@@ -226,9 +226,9 @@ fn not_proven(place: TablePlace<'_>) -> Vec<String> {
         "backups and snapshots of the place",
     ];
     let here: &[&str] = match place {
-        TablePlace::Directory(_) => &[
-            "blocks of the disk that held the files, until the file system writes over them",
-        ],
+        TablePlace::Directory(_) => {
+            &["blocks of the disk that held the files, until the file system writes over them"]
+        }
         TablePlace::Server(..) => &[
             "that the server and its operator kept nothing: the files were asked for and not given",
             "files of old versions that the server does not name",

@@ -9,6 +9,15 @@ use hush_table::error::ErrorKind;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PurgeError {
+    /// A file has the name that the statement was to have.
+    #[error(
+        "{path} exists already, and no statement goes over a file\n  Way out: another path. Nothing was deleted.",
+        path = path.display()
+    )]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another version came between the look at a place and the purge.
     #[error(
         "{place} got another version of the table while old ones were about to be purged\n  Way out: once more. Nothing was deleted."
@@ -98,6 +107,7 @@ impl PurgeError {
             Self::Statement { .. } => "HUSH-C103",
             Self::OtherTable { .. } => "HUSH-C104",
             Self::PutBack { .. } => "HUSH-C105",
+            Self::Exists { .. } => "HUSH-C106",
         }
     }
 
@@ -105,7 +115,7 @@ impl PurgeError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Overtaken { .. } => ErrorKind::Refused,
-            Self::OtherTable { .. } => ErrorKind::Usage,
+            Self::OtherTable { .. } | Self::Exists { .. } => ErrorKind::Usage,
             Self::StillThere { .. } | Self::Needed { .. } | Self::Statement { .. } | Self::PutBack { .. } => {
                 ErrorKind::Damaged
             }

@@ -23,11 +23,8 @@ const DOMAIN: &[u8] = b"hushtable statement of a purge\0";
 /// Longest file that is read: half a million files.
 const MAX_BYTES: u64 = 128 << 20;
 /// Folders of files that a purge deletes; and the table's own.
-const FOLDERS: [&str; 3] = [
-    hush_table::store::PARTS_NAME,
-    hush_table::store::KEYS_NAME,
-    hush_table::store::VERSIONS_NAME,
-];
+const FOLDERS: [&str; 3] =
+    [hush_table::store::PARTS_NAME, hush_table::store::KEYS_NAME, hush_table::store::VERSIONS_NAME];
 
 /// What a purge has done, as the table's owner says it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,11 +81,11 @@ impl<'a> Reserved<'a> {
     /// Sees that a statement can be written before anything is deleted.
     ///
     /// # Errors
-    /// [`ClientError::Exists`], [`ClientError::File`].
+    /// [`PurgeError::Exists`], [`ClientError::File`].
     pub(super) fn at(path: &'a Path) -> Result<Self, ClientError> {
         let failed = |source| ClientError::File { path: path.to_owned(), source };
         if path.symlink_metadata().is_ok() {
-            return Err(ClientError::Exists { path: path.to_owned() });
+            return Err(PurgeError::Exists { path: path.to_owned() }.into());
         }
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         let file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")));
@@ -105,7 +102,7 @@ impl<'a> Reserved<'a> {
         self.file.write_all(&bytes).and_then(|()| self.file.as_file().sync_all()).map_err(failed)?;
         match self.file.persist_noclobber(self.path) {
             Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(ClientError::Exists { path: self.path.to_owned() })
+                Err(PurgeError::Exists { path: self.path.to_owned() }.into())
             }
             written => written.map(drop).map_err(|error| failed(error.error)),
         }
