@@ -83,11 +83,11 @@ impl Case {
     }
 
     /// The next version of the directory's table, without these rows of its first part.
-    pub(crate) fn delete_rows(&self, rows: &[u32]) -> SignedManifest {
+    pub(crate) fn delete_rows(&self, rows: &[u64]) -> SignedManifest {
         let store = self.store();
         let mut next = store.load().unwrap().manifest().clone();
         let part = &mut next.parts[0];
-        let list = DeadRows::new(part.rows, rows.iter().copied()).unwrap();
+        let list = DeadRows::new(part.rows, rows.iter().copied());
         let before = part.living_rows();
         part.dead = Some(store.put_dead_rows(&list).unwrap());
         let removed = before - part.living_rows();
