@@ -30,24 +30,25 @@ from ._errors import (
 )
 from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, min, skewness, stddev, sum, variance
 from ._keys import Key, keygen, open_key
+from ._life import History, Purged, VersionChange
 from ._machine import doctor
 from ._prepared import Prepared
 from ._query import Query
 from ._rehearsal import run
 from ._result import Account, Leakage, Result
 from ._schema import Column, Schema, propose, read_schema
-from ._life import History, Purged, VersionChange
 from ._server import Listed, Pushed, delete, ls, push
 from ._table import Appended, Plan, Table, encrypt, open, pull
 
 __version__: str = doctor()["version"]
 
 __all__ = [
-    "Accepted", "Account", "Appended", "Column", "DamagedError", "DataError", "Expr", "History", "HushError", "HushWarning", "InternalError", "Key",
-    "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared", "Purged", "Pushed", "Query",
-    "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Schema", "Table", "UsageError", "VersionChange", "accept", "avg",
-    "col", "count", "delete", "device_key", "doctor", "encrypt", "expr", "keygen", "kurtosis", "lit", "ls", "max", "min", "open",
-    "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev", "sum", "variance",
+    "Accepted", "Account", "Appended", "Column", "DamagedError", "DataError", "Expr", "History", "HushError", "HushWarning",
+    "InternalError", "Key", "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared", "Purged",
+    "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Schema", "Table", "UsageError",
+    "VersionChange", "accept", "avg", "col", "count", "delete", "device_key", "doctor", "encrypt", "expr", "keygen", "kurtosis",
+    "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev", "sum",
+    "variance",
 ]  # fmt: skip
 
 
