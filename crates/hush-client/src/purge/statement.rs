@@ -193,6 +193,3 @@ fn is_below(path: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_plain)
 }
-
-#[cfg(test)]
-mod tests;
