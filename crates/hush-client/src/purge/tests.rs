@@ -90,7 +90,7 @@ impl Case {
         let list = DeadRows::new(part.rows, rows.iter().copied());
         let before = part.living_rows();
         part.dead = Some(store.put_dead_rows(&list).unwrap());
-        let removed = before - part.living_rows();
+        let removed = before.saturating_sub(part.living_rows());
         next.version += 1;
         next.record(ChangeKind::Delete, 0, removed);
         let seed = self.owner.seed();
@@ -327,7 +327,7 @@ fn a_bucket_is_purged_of_versions_and_parts() {
     runtime.block_on(objects.put(&location, "back".into())).unwrap();
     let refused = case.check(place, "statement.json").unwrap_err();
     assert!(refused.code() == "HUSH-C101" && refused.to_string().contains("versions/"), "{refused}");
-    assert_eq!(case.purge(place, "again.json").unwrap().deleted, std::slice::from_ref(version));
+    assert_eq!(paths(&case.purge(place, "again.json").unwrap().deleted), [version.path.as_str()]);
     case.check(place, "statement.json").unwrap();
 }
 
@@ -372,6 +372,7 @@ fn purges_beside_appends_lose_nothing() {
     let table = OwnedTable::open_directory(&path, &case.owner, &case.pins, 1).unwrap();
     assert_eq!(ask(&table).unwrap(), (45, 10 + (100..140).sum::<i64>()));
     (0..4).for_each(|number| drop(case.check(place, &format!("{number}.json")).unwrap()));
-    let parts = tree(&path.join("parts"));
-    assert_eq!(parts.len(), named_files(signed.manifest()).count());
+    // Rows with equal clear columns share a file.
+    let named: HashSet<_> = named_files(signed.manifest()).collect();
+    assert_eq!(tree(&path.join("parts")).len(), named.len());
 }

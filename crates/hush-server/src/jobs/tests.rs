@@ -346,7 +346,7 @@ async fn collected_answers_make_room_for_bytes() {
 #[tokio::test]
 async fn jobs_of_old_versions_are_forgotten_and_those_of_the_present_one_stay() {
     let dir = tempfile::tempdir().unwrap();
-    let (jobs, go) = queue(dir.path(), &["--jobs", "1"]);
+    let (jobs, go) = queue(dir.path(), &[]);
     let old = |plan: &[u8]| Submission { version: Digest::of(b"old"), ..submission(plan, None) };
     let elsewhere = Submission { table: TableName::parse("other").unwrap(), ..old(b"of another table") };
     let done = [old(b"old"), submission(b"new", None), elsewhere].map(|job| jobs.submit(job).unwrap());
