@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Deletes old versions of a table for good, with all that only they need, and writes a signed statement of it.
 //!
-//! *A directory* is purged under its writers' lock, so that no writer is at work. *An object store* has no locks: what no version has
-//! named and what is not a day old may be a writer's, and is left and told. *A server* does it itself; its owner asks what it would delete,
+//! *A directory* is purged under its writers' lock, so that no writer is at work; what came after the present version may be of a device's
+//! job, and is left for a day and told. *An object store* has no locks: so is what no version has named. *A server* does it itself; its owner asks what it would delete,
 //! has it deleted, and then asks for each of these files, so that a server that only says so is found out.
 
 mod check;

@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct WriteAccess {
     pub(super) store: TableStore,
-    pub(super) lock: Option<Lock>,
+    _lock: Option<Lock>,
 }
 
 impl TableStore {
@@ -31,7 +31,7 @@ impl TableStore {
     /// [`TableError::Busy`] if one is still at work then; [`TableError::Io`].
     pub fn wait_for_writers(&self, patience: Duration) -> Result<WriteAccess, TableError> {
         let lock = wait_for(patience, || self.lock())?;
-        Ok(WriteAccess { store: self.clone(), lock })
+        Ok(WriteAccess { store: self.clone(), _lock: lock })
     }
 }
 

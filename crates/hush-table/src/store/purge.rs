@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the present version does not need goes at once, where it is otherwise kept for a while: old versions, and files that they alone name.
 //!
-//! Nobody may lose rows that are on their way. In a directory the writers' lock and the devices' are held, so that what nobody names belongs to
-//! nobody. Elsewhere others may be at work: a file may be theirs unless an old version names it, or it is of before the present version in a
-//! directory, whose old versions are not remembered. What is not touched for [`KEPT`] is nobody's.
+//! Nobody may lose rows that are on their way. Locks keep the owner's writers out of a directory, and devices between the parts of a delivery
+//! and the delivery; nothing keeps tasks of a job out, clients of a server, or anybody of a bucket. So what came after the present version is
+//! left until nobody has touched it for [`KEPT`], and in an object store, which remembers old versions, also what none of them has named.
 //!
 //! Parts go before the versions that name them, so that a purge which breaks off is finished by another one.
 
@@ -57,15 +57,6 @@ pub struct Purge {
     pub unnamed: Vec<PlacedFile>,
 }
 
-/// Who else may write while a purge is at work.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Others {
-    /// Nobody: locks keep them out.
-    Out,
-    /// Anybody.
-    Possible,
-}
-
 /// What becomes of a file that the present version does not name.
 enum Fate {
     Deleted,
@@ -85,8 +76,7 @@ impl WriteAccess {
     /// # Cost
     /// Lists the table's files and reads the manifests of old versions, where they are kept.
     pub fn purge(&self, present: &Digest, run: PurgeRun) -> Result<Option<Purge>, TableError> {
-        let others = if self.lock.is_some() { Others::Out } else { Others::Possible };
-        self.store.purge_beside(others, present, run)
+        self.store.purge_locked(present, run)
     }
 }
 
@@ -97,7 +87,7 @@ impl TableStore {
     /// As [`WriteAccess::purge`]; [`TableError::Busy`] while a writer is at work.
     pub fn purge(&self, present: &Digest, run: PurgeRun) -> Result<Option<Purge>, TableError> {
         let _lock = self.lock()?;
-        self.purge_beside(Others::Possible, present, run)
+        self.purge_locked(present, run)
     }
 
     /// Those of some files that are in the table's place, by their paths below it; links count.
@@ -140,12 +130,7 @@ impl TableStore {
         wait_for(PATIENCE, || take(&folder)).map(Some)
     }
 
-    fn purge_beside(
-        &self,
-        others: Others,
-        present: &Digest,
-        run: PurgeRun,
-    ) -> Result<Option<Purge>, TableError> {
+    fn purge_locked(&self, present: &Digest, run: PurgeRun) -> Result<Option<Purge>, TableError> {
         let (manifest, _) = self.load_present()?.ok_or_else(|| self.no_table())?;
         if manifest.digest() != *present {
             return Ok(None);
@@ -155,7 +140,7 @@ impl TableStore {
         }
         // Whoever only looks keeps nobody out.
         let _gate = if run == PurgeRun::Delete { self.gate(Lock::take)? } else { None };
-        let judge = Judge::new(self, others, &manifest)?;
+        let judge = Judge::new(self, &manifest)?;
         let (mut purge, mut doomed) = (Purge::default(), Vec::new());
         for (folder, listed) in self.purgeable()? {
             let Some(fate) = judge.fate(folder, &listed) else { continue };
@@ -246,7 +231,6 @@ impl TableStore {
 
 /// What decides about files.
 struct Judge {
-    others: Others,
     /// Digest of the present version.
     present: Digest,
     since: SystemTime,
@@ -257,13 +241,12 @@ struct Judge {
 }
 
 impl Judge {
-    fn new(store: &TableStore, others: Others, present: &SignedManifest) -> Result<Self, TableError> {
+    fn new(store: &TableStore, present: &SignedManifest) -> Result<Self, TableError> {
         let old = match store.is_directory() {
             true => None,
             false => Some(store.parts_of_old(present)?),
         };
         Ok(Self {
-            others,
             present: present.digest(),
             since: store.present_since()?,
             named: part_names(present.manifest()).collect(),
@@ -280,13 +263,15 @@ impl Judge {
                 .filter(|version| *version != self.present)
                 .map(|_| Fate::Deleted);
         }
-        let is_over = self.others == Others::Out || files::is_older(listed.modified, KEPT);
         if folder.is_empty() {
-            return (files::is_unfinished(&listed.name) && is_over).then_some(Fate::Deleted);
+            // Of writers, who are kept out.
+            return files::is_unfinished(&listed.name).then_some(Fate::Deleted);
         }
+        let is_over = files::is_older(listed.modified, KEPT);
+        let is_older = listed.modified <= self.since;
         let Some(part) = PartName::of_file(&listed.name) else {
             let is_half = files::unfinished_name(&listed.name).and_then(PartName::of_file).is_some();
-            return (is_half && is_over).then_some(Fate::Deleted);
+            return (is_half && (is_over || is_older)).then_some(Fate::Deleted);
         };
         if self.named.contains(&part) {
             return None;
@@ -295,8 +280,7 @@ impl Judge {
             return Some(Fate::Waiting);
         }
         let was_named = self.old.as_ref().is_none_or(|old| old.contains(&part));
-        let is_doomed = is_over || was_named && listed.modified <= self.since;
-        Some(if is_doomed { Fate::Deleted } else { Fate::Unnamed })
+        Some(if is_over || was_named && is_older { Fate::Deleted } else { Fate::Unnamed })
     }
 }
 
