@@ -28,7 +28,7 @@ pub enum PurgeError {
     },
     /// Files were said to be deleted, and are there.
     #[error(
-        "{place} still gives {count} of the files that were purged, {first} among them\n  Ways out: purge once more; ask the server's operator, or who can write there. Do not say that these rows are erased."
+        "{place} still gives {count} of the files that were purged, {first} among them\n  Ways out: purge once more, a day later if they were put back today; ask the server's operator, or who can write there. Do not say that these rows are erased."
     )]
     StillThere {
         /// The place.
