@@ -275,7 +275,7 @@ def test_a_copied_spool_is_refused_where_it_differs(edge):
 def test_a_delivery_that_is_held_back_is_noticed(edge):
     write_csv(edge.directory / "rows.csv", make_rows(random.Random(12), 25000))
     edge.run("rows.csv", "--to", "T")
-    held = sorted((edge.directory / "T" / "deliveries").iterdir())[1]
+    held = sorted((edge.directory / "T" / "deliveries").glob("*.delivery"))[1]
     held.rename(edge.directory / held.name)
     accepted = edge.accept()
     assert accepted["deliveries"] == 1 and accepted["out_of_order"] == 2
@@ -454,9 +454,9 @@ def test_a_revoked_device_is_refused_by_the_owner_too(edge):
     edge.run("rows.csv", "--to", "T")
     kept = edge.directory / "kept"
     shutil.copytree(edge.directory / "T", kept)
-    (waiting,) = (edge.directory / "T" / "deliveries").iterdir()
+    (waiting,) = (edge.directory / "T" / "deliveries").glob("*.delivery")
     edge.hush("edge", "revoke", "T", waiting.name.split("-")[0], *edge.key)
-    assert not list((edge.directory / "T" / "deliveries").iterdir())
+    assert not list((edge.directory / "T" / "deliveries").glob("*.delivery"))
     shutil.copytree(kept / "deliveries", edge.directory / "T" / "deliveries", dirs_exist_ok=True)
     shutil.copytree(kept / "parts", edge.directory / "T" / "parts", dirs_exist_ok=True)
     accepted = edge.accept()

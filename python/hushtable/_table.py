@@ -17,6 +17,7 @@ from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, usage
 from ._expr import Expr, quote_name
 from ._keys import Key, require_key
+from ._life import History, Purged, VersionChange
 from ._machine import byte_count, thread_count
 from ._prepared import Prepared
 from ._query import Query
@@ -259,6 +260,27 @@ class Table:
     def _reopen(self, threads: int | None) -> None:
         """Turns to the newest version."""
         self._native = open(self._place, keys=self._key, token_file=self._token_file, threads=threads)._native
+
+    def history(self) -> History:
+        """What each version has changed, the newest first, and the rows that the table holds: by the newest version's manifest."""
+        told = _hushtable.history(self._place, self._token_file, self._key)
+        return History(**{**told, "versions": [VersionChange(**change) for change in told["versions"]]})
+
+    def purge(self, statement: Path | None, *, dry_run: bool = False) -> Purged:
+        """Deletes old versions for good, with all files that the present one does not name, and writes a signed statement of it.
+
+        Args:
+            statement: where the statement goes; never over a file. ``None`` with ``dry_run``.
+            dry_run: delete nothing, and say what would be.
+
+        Raises:
+            UsageError: there is a file of that name. Nothing was deleted.
+            RefusedError: others keep the table busy, or another version came meanwhile. Nothing was deleted.
+            DamagedError: a server still gives what it says to have deleted. No statement was written.
+        """
+        if dry_run != (statement is None):
+            raise usage("a purge writes a statement, and a dry run none\n  Ways out: purge(PATH); purge(None, dry_run=True).")
+        return Purged(**_hushtable.purge(self._place, self._token_file, self._key, statement))
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

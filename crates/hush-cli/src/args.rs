@@ -6,6 +6,7 @@ mod credentials;
 mod delete;
 mod device;
 pub(crate) mod edge;
+mod life;
 mod release;
 mod update;
 
@@ -23,6 +24,7 @@ pub(crate) use credentials::{KeyArgs, TokenArgs};
 pub(crate) use delete::Delete;
 
 pub(crate) use device::{Doctor, Target, TargetArgs};
+pub(crate) use life::{History, Purge};
 pub(crate) use release::ReleaseArgs;
 pub(crate) use update::Update;
 
@@ -68,6 +70,10 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Show what is public about a table; with the owner's key, the names of its columns too
     Info(Info),
+    /// Show what each version of a table has changed, and how many rows it has
+    History(History),
+    /// Delete old versions of a table for good, with all that only they need, and write a signed statement of it
+    Purge(Purge),
     /// Ask a table, in a directory, on a server or in an object store
     Query(Query),
     /// Show what runs where, what it costs and what the server learns, without running it

@@ -8,6 +8,7 @@ mod doctor;
 mod edge;
 mod eval;
 mod explain;
+mod life;
 mod owner;
 mod query;
 mod rehearsal;
@@ -41,6 +42,8 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Delete(args) => delete::delete(args, threads),
         Command::Update(args) => update::update(args, threads),
         Command::Drop(args) => server::drop_table(args),
+        Command::History(args) => life::history(args),
+        Command::Purge(args) => life::purge(args),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),
         Command::Edge(args) => edge::edge(args),

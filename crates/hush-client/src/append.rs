@@ -10,7 +10,7 @@ mod tests;
 
 use hush_keys::{BatchKey, OwnerSeed};
 use hush_remote::Progress;
-use hush_table::manifest::MAX_BATCHES;
+use hush_table::manifest::{ChangeKind, MAX_BATCHES};
 use hush_table::source::{Source, SourceError};
 use hush_table::{AppendId, Appender, Batch, BatchTag, Digest, Manifest, PartEntry, SignedManifest};
 
@@ -282,6 +282,7 @@ impl Edit for Addition<'_> {
         let mut next = present.manifest().clone();
         next.version = next.version.saturating_add(1);
         next.rows = self.parts.iter().fold(next.rows, |rows, part| rows.saturating_add(part.rows));
+        next.record(ChangeKind::Append, self.stored.rows, 0);
         next.parts.extend_from_slice(self.parts);
         next.batches.extend(batch.map(|batch| Batch { version: next.version, ..batch }));
         Ok(Next::Version(Box::new(next)))

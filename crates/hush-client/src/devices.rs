@@ -13,7 +13,7 @@ use hush_edge::{DeviceKey, KeyFamily};
 use hush_keys::{SecretKey, public_sum_key};
 use hush_plan::error::Remedy;
 use hush_ring::Ring;
-use hush_table::manifest::PartPlace;
+use hush_table::manifest::{ChangeKind, PartPlace};
 use hush_table::{DeviceId, Manifest, PartEntry, SignedManifest};
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ pub fn revoke_device(
     next.devices.revoke(device);
     let is_its = |part: &PartEntry| part.delivery.is_some_and(|id| id.device == device);
     let its = || signed.manifest().parts.iter().filter(|part| is_its(part));
-    let its_rows = its().map(PartEntry::living_rows).sum();
+    let its_rows: u64 = its().map(PartEntry::living_rows).sum();
     let mut revoked = Revoked { device: device.to_string(), left_rows: its_rows, ..Revoked::default() };
     if remove_rows {
         let before = next.parts.len();
@@ -105,6 +105,7 @@ pub fn revoke_device(
     }
     if next != *signed.manifest() {
         next.version += 1;
+        next.record(ChangeKind::Devices, 0, if remove_rows { its_rows } else { 0 });
         let next = SignedManifest::sign(next, &owner.verifying_key().to_bytes(), |bytes| owner.sign(bytes))?;
         place.commit(&next)?;
         pins.check_and_remember(&next)?;

@@ -96,7 +96,8 @@ impl Encryption<'_> {
         // Looks once more, under the lock that every writer takes.
         let begun =
             TableWriter::resume(self.store, identity, layout, stored).map_err(|error| self.changed(error));
-        let mut writer = begun?.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
+        let writer = begun?.with_record();
+        let mut writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         let written = self.write_chunks(&rows, &plan, flow, &mut writer, recorder.as_mut(), progress);
         if let Err(error) = written {
             // Neither a disk or a store that fails nor other data take back what is stored.

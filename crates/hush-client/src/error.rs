@@ -225,6 +225,9 @@ pub enum ClientError {
     /// Nothing was released.
     #[error(transparent)]
     Release(#[from] crate::release::error::ReleaseError),
+    /// A refusal to purge, or a statement that does not hold.
+    #[error(transparent)]
+    Purge(#[from] crate::purge::error::PurgeError),
     /// A bug of ours.
     #[error("internal: {what}")]
     Internal {
@@ -445,6 +448,7 @@ impl ClientError {
             Self::Exec(source) => source.code(),
             Self::KeyFile(source) => source.code(),
             Self::Plan(source) | Self::Rehearsed { source, .. } => source.code(),
+            Self::Purge(source) => source.code(),
             Self::Release(source) => source.code(),
             Self::Remote(source) => source.code(),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
@@ -550,6 +554,7 @@ impl ClientError {
             | Self::Unfinished { .. }
             | Self::WouldReplace { .. } => ErrorKind::Refused,
             Self::Edge(source) => source.kind(),
+            Self::Purge(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
             Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,

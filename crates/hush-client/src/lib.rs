@@ -41,6 +41,7 @@ mod explain;
 mod find;
 mod finish;
 mod fit;
+mod history;
 mod independent;
 #[cfg(all(test, target_os = "linux"))]
 mod isolation;
@@ -61,6 +62,7 @@ mod private;
 #[cfg(all(test, target_os = "linux"))]
 mod published;
 mod pull;
+mod purge;
 mod rehearse;
 mod release;
 mod replace;
@@ -86,6 +88,7 @@ pub use eval::{
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
 pub use fit::{DeviceFit, fit_to_device};
+pub use history::{History, VersionChange, history};
 pub use hush_keys::harden_process;
 pub use hush_keys::keyfile::{KeyFileError, MIN_PASSPHRASE_CHARS, NewPassphrase, Passphrase, WorkFactor};
 pub use hush_remote::{self as remote, Progress, Silent};
@@ -97,6 +100,10 @@ pub use place::TablePlace;
 pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use pull::pull;
+pub use purge::{
+    CheckedStatement, PurgeError, PurgeReport, Statement, StatementFault, check_statement, look_at_purge,
+    place_of_statement, purge,
+};
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse};
 pub use release::{Counted, DEFAULT_ANSWERS, ReleaseError};
 pub use replace::{Present, Pushed, copy_table, push_table};

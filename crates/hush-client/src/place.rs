@@ -96,7 +96,7 @@ impl TablePlace<'_> {
 
     /// The key of a place's pin: the address on a server or in an object store, or the directory with links resolved. A copy of a
     /// directory is another place.
-    fn remembered_as(&self) -> Result<String, ClientError> {
+    pub(crate) fn remembered_as(&self) -> Result<String, ClientError> {
         match self {
             Self::Directory(directory) => {
                 let failed = |source| ClientError::File { path: directory.to_path_buf(), source };

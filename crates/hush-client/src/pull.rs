@@ -38,3 +38,6 @@ pub fn pull(
     to.remember(&opened.manifest, pins)?;
     Ok(opened.manifest)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,13 +12,14 @@
 //! the damage. A wrong sum would last as long as the memory does. So a sum is kept only if the file looked the same
 //! after it was read as when its digest was checked.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_plan::EncodingId;
 use hush_ring::{Eval, Poly, Ring};
 use hush_schemes::bgv::sum::PartialSum;
 use hush_table::manifest::{Dead, PartFile};
+use hush_table::{Digest, Manifest};
 
 use crate::table::PartRef;
 
@@ -127,6 +128,21 @@ impl SumCache {
         }
         kept.bytes += sums.bytes();
         kept.parts.insert(key, sums);
+    }
+
+    /// Forgets the sums of files that are gone, and those of the files of `present` with other deleted rows than it has.
+    pub fn forget_old(&self, present: &Manifest, gone: &HashSet<Digest>) {
+        let living: HashMap<PartFile, Option<Dead>> =
+            present.parts.iter().filter_map(|part| Some((part.encrypted?, part.dead))).collect();
+        let mut kept = self.kept();
+        let is_old = |key: &&Key| {
+            let is_gone = |file: &PartFile| gone.contains(&file.digest);
+            is_gone(&key.file)
+                || key.dead.is_some_and(|dead| is_gone(&dead.file))
+                || living.get(&key.file).is_some_and(|dead| *dead != key.dead)
+        };
+        let old: Vec<Key> = kept.parts.keys().filter(is_old).copied().collect();
+        old.iter().for_each(|key| drop(kept.take(key)));
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -128,7 +128,7 @@ impl StoreJobs {
 #[async_trait]
 impl JobService for StoreJobs {
     async fn submit(&self, submission: Submission) -> Result<JobId, ApiError> {
-        let Submission { table, parts, plan, key } = submission;
+        let Submission { table, parts, plan, key, .. } = submission;
         // One key, one id: that the objects of a job are made once makes the key hold over all fronts.
         let id = key.map_or_else(JobId::fresh, |key| Ok(JobId::of_key(&key)))?;
         let record = Record::new(id.clone(), table, parts, &plan, BASE_MS);

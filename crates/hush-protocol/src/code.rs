@@ -16,6 +16,8 @@ pub const UPLOAD_ACTIVE: &str = "HUSH-V012";
 pub const WRONG_DIGEST: &str = "HUSH-V013";
 /// No such table.
 pub const NO_TABLE: &str = "HUSH-V014";
+/// No such part.
+pub const NO_PART: &str = "HUSH-V015";
 /// The table has this version already, or a newer one.
 pub const OLD_VERSION: &str = "HUSH-V018";
 /// A plan was made for another version of the table.

@@ -53,6 +53,11 @@ pub fn deliveries(table: &str) -> String {
     format!("{table}/deliveries")
 }
 
+/// Where the table at a path is purged of its old versions.
+pub fn purge(table: &str) -> String {
+    format!("{table}/purge")
+}
+
 /// A job.
 pub fn job(id: &str) -> String {
     format!("{JOBS}/{id}")
@@ -70,7 +75,9 @@ mod tests {
     #[test]
     fn a_table_is_found_in_every_path_below_it() {
         let table = table("visits");
-        for path in [&table, &manifest(&table), &part(&table, "x.enc"), &format!("{table}?after=1")] {
+        for path in
+            [&table, &manifest(&table), &purge(&table), &part(&table, "x.enc"), &format!("{table}?after=1")]
+        {
             assert_eq!(table_of(path), Some("visits"), "{path}");
         }
         assert_eq!(table_of(TABLES), None);

@@ -96,6 +96,29 @@ pub struct Deliveries {
     pub next: Option<String>,
 }
 
+/// What a purge of a table's old versions has deleted, and what it has left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+pub struct Purged {
+    /// Files that are gone, or would be.
+    pub deleted: Vec<StoredFile>,
+    /// Files of deliveries that wait: they stay.
+    pub waiting: Vec<StoredFile>,
+    /// Files that no version names and that are of an upload under way or of an interrupted one: they stay.
+    pub unnamed: Vec<StoredFile>,
+}
+
+/// A file of a table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StoredFile {
+    /// Folder and name below the table's place.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ mod account;
 mod data;
 mod devices;
 mod error;
+mod life;
 mod owner;
 mod rows;
 mod schema;
@@ -30,6 +31,8 @@ mod _hushtable {
     use crate::data::{Answer, Source};
     #[pymodule_export]
     use crate::devices::{accept, device_key};
+    #[pymodule_export]
+    use crate::life::{history, purge};
     #[pymodule_export]
     use crate::owner::{Key, append, encrypt};
     #[pymodule_export]

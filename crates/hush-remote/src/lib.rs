@@ -5,6 +5,7 @@
 //! RemoteServer ─ push ─▶ HEAD/PUT parts (resumed) ─▶ PUT manifest
 //!              ─ run ──▶ POST job (─▶ poll, unless it is done by then) ─▶ GET result (resumed) ─▶ DELETE job ─▶ answer bytes
 //!              ─ pull ─▶ GET manifest, parts ─▶ a local table
+//!              ─ purge ▶ POST purge ─▶ names of files, which are then asked for in vain
 //! ```
 //!
 //! *Invariants.*
@@ -29,6 +30,7 @@ mod job;
 mod mutations;
 mod progress;
 mod pull;
+mod purge;
 mod push;
 #[cfg(test)]
 mod tests;
@@ -40,12 +42,14 @@ use std::path::Path;
 
 use hush_protocol::path;
 use hush_table::part::FileKind;
-use hush_table::{DeliveryId, DeliveryPage, PartFile, SignedDelivery, SignedManifest, TableStore};
+use hush_table::{
+    DeliveryId, DeliveryPage, Digest, PartFile, PartName, SignedDelivery, SignedManifest, TableStore,
+};
 
 pub use error::{RemoteError, TokenFault};
 pub use hush_protocol::job::JobState;
 pub use hush_protocol::service::ServerVersion;
-pub use hush_protocol::table::TableSummary;
+pub use hush_protocol::table::{Purged, StoredFile, TableSummary};
 pub use job::{JobId, JobStatus};
 pub use progress::{Progress, Silent};
 pub use push::PushReport;
@@ -250,6 +254,28 @@ impl RemoteServer {
     /// [`RemoteError::Refused`] if it is not newer, or parts are missing.
     pub fn commit(&self, manifest: &SignedManifest) -> Result<(), RemoteError> {
         deliver::commit(&self.transport, manifest)
+    }
+
+    /// Has the server delete old versions of a table, and all files that only they need, if `version` is the digest of the present
+    /// manifest; `dry_run` deletes nothing. All of it is the server's word, and a repetition after a broken connection tells only what the
+    /// first try has left: ask with `dry_run` before.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`]: another version is present, or parts are being uploaded; [`RemoteError::Protocol`] for names that files of
+    /// tables do not have.
+    pub fn purge(&self, table: &str, version: &Digest, dry_run: bool) -> Result<Purged, RemoteError> {
+        purge::purge(&self.transport, table, version, dry_run)
+    }
+
+    /// Whether the server gives a part file, whatever is in it, to whoever asks for it by name.
+    ///
+    /// # Errors
+    /// Any [`RemoteError`] of the connection.
+    ///
+    /// # Cost
+    /// One request, and one byte.
+    pub fn serves(&self, table: &str, part: &PartName) -> Result<bool, RemoteError> {
+        purge::serves(&self.transport, table, part)
     }
 
     /// Deletes a table on the server.

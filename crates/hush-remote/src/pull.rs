@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Downloading a table: the parts that are missing or damaged here, then the manifest into place.
 
+use std::time::Duration;
+
 use hush_table::{SignedManifest, TableStore};
 
 use super::job::download;
@@ -9,6 +11,9 @@ use super::upload::part_path;
 use super::{RemoteError, RemoteServer, table_path};
 use crate::progress::Progress;
 
+/// Time for which a download waits for other writers to a directory.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 pub(super) fn pull(
     server: &RemoteServer,
     manifest: &SignedManifest,
@@ -16,6 +21,8 @@ pub(super) fn pull(
     progress: &dyn Progress,
 ) -> Result<(), RemoteError> {
     let base = table_path(&manifest.manifest().table)?;
+    // Nobody sweeps or purges what no version names yet.
+    let access = store.wait_for_writers(PATIENCE)?;
     for (kind, file) in part_files(manifest).into_iter().flatten() {
         // Opening checks the digest, so a part of an earlier download is kept only if it is whole.
         if store.open_part(kind, &file).is_ok() {
@@ -25,5 +32,5 @@ pub(super) fn pull(
         let bytes = download(&server.transport, &path, file.bytes, file.bytes, progress, &file.digest)?;
         store.put_received(kind, file, bytes.into())?;
     }
-    Ok(store.commit(manifest)?)
+    Ok(access.commit(manifest)?)
 }

@@ -11,6 +11,7 @@
 
 mod deliveries;
 mod parts;
+mod purge;
 mod seeds;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -70,7 +70,7 @@ codes! {
     /// Unknown table.
     NoTable = code::NO_TABLE, NOT_FOUND, "no such table";
     /// Unknown part.
-    NoPart = "HUSH-V015", NOT_FOUND, "no such part";
+    NoPart = code::NO_PART, NOT_FOUND, "no such part";
     /// Not a sound manifest.
     BadManifest = "HUSH-V016", UNPROCESSABLE_ENTITY, "the manifest is malformed, wrongly signed or names another table";
     /// Another signer.
@@ -127,6 +127,8 @@ codes! {
     /// A front that evaluates and takes nothing in.
     NotHere = "HUSH-V038", FORBIDDEN,
         "this service takes no tables in: push into its bucket yourself (hush push TABLE s3://BUCKET/PREFIX/tables/NAME)";
+    /// Parts arrive while old versions should go.
+    UploadsRun = "HUSH-V039", CONFLICT, "parts of this table are being uploaded; purge it once they are there";
     /// Ours.
     Internal = "HUSH-V099", INTERNAL_SERVER_ERROR, "internal error; the server's log has the request id";
 }

@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hush_protocol::job::{JobState, ResultFacts};
-use hush_table::TableError;
 use hush_table::store::files::make_directory;
+use hush_table::{Digest, TableError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -62,6 +62,8 @@ pub struct Submission {
     pub table: TableName,
     /// Parts of the version that the plan names.
     pub parts: u32,
+    /// Digest of that version's manifest.
+    pub version: Digest,
     /// The plan's bytes, checked to be a plan.
     pub plan: Vec<u8>,
     /// The `Idempotency-Key`.
@@ -119,7 +121,7 @@ impl Jobs {
         room.forgotten.iter().for_each(|id| self.files(id).remove());
         room.found?;
         let id = JobId::fresh()?;
-        let record = Record::new(id.clone(), submission.table, body, key);
+        let record = Record::new(id.clone(), submission.table, submission.version, body, key);
         let files = self.files(&id);
         // Under the lock: a second submission under the same key is told of a job that is there.
         files.create(&record, &submission.plan).inspect_err(|_| files.remove())?;
@@ -181,6 +183,13 @@ impl Jobs {
         removed.ok_or(Code::NoJob)?;
         self.files(id).remove();
         Ok(())
+    }
+
+    /// Forgets the jobs of a table that ask another version than `present`, with their answers. Those that run end at their next chunk,
+    /// unseen.
+    pub fn forget_old(&self, table: &TableName, present: &Digest) {
+        let old = self.lock().remove_old(table, present);
+        old.iter().for_each(|id| self.files(id).remove());
     }
 
     /// Ends what runs and leaves it to the next start, which does not take it for a crash.

@@ -6,6 +6,7 @@ pub mod jobs;
 pub mod meta;
 pub mod parts;
 pub mod path;
+pub mod purge;
 pub mod tables;
 
 use std::sync::Arc;
@@ -87,6 +88,7 @@ pub fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(tables::manifest, tables::commit))
         .routes(routes!(parts::head, parts::fetch, parts::upload))
         .routes(routes!(deliveries::list, deliveries::deliver))
+        .routes(routes!(purge::purge))
         .routes(routes!(jobs::submit))
         .routes(routes!(jobs::show, jobs::delete))
         .routes(routes!(jobs::result))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What runs a plan. The queue sees this trait; the service gives it the engine, tests give it something slow.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_exec::{Engine, ExecError, Stop, SumCache};
-use hush_table::Catalog;
+use hush_table::{Catalog, Digest, Manifest};
 
 use crate::error::{ApiError, Code};
 use crate::names::TableName;
@@ -48,6 +48,12 @@ pub trait RunPlan: Send + Sync + 'static {
 
     /// Forgets what is cached of a table that was replaced or deleted.
     fn forget(&self, table: &TableName);
+
+    /// Forgets what was computed from versions before `present`, whose other files are `gone`.
+    fn forget_old(&self, table: &TableName, present: &Manifest, gone: &HashSet<Digest>) {
+        let _ = (present, gone);
+        self.forget(table);
+    }
 }
 
 /// Runs plans with `hush-exec` on the tables of a catalogue.
@@ -88,5 +94,10 @@ impl RunPlan for EngineRunner {
 
     fn forget(&self, table: &TableName) {
         self.engines.lock().unwrap_or_else(PoisonError::into_inner).remove(table);
+    }
+
+    fn forget_old(&self, table: &TableName, present: &Manifest, gone: &HashSet<Digest>) {
+        self.forget(table);
+        self.sums.forget_old(present, gone);
     }
 }

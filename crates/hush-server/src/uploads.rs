@@ -131,6 +131,25 @@ impl Uploads {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a request is writing a part of the table.
+    pub fn is_receiving(&self, table: &TableName) -> bool {
+        let directory = self.root.join(table.as_str());
+        self.lock().active.iter().any(|file| file.starts_with(&directory))
+    }
+
+    /// What the table has received of parts that are not complete, by name, with its bytes.
+    pub fn received(&self, table: &TableName) -> Vec<(String, u64)> {
+        let directory = self.root.join(table.as_str());
+        let open = self.lock();
+        let of_table = open.bytes.iter().filter_map(|(file, bytes)| {
+            let name = file.strip_prefix(&directory).ok()?.to_str()?.to_owned();
+            Some((name, *bytes))
+        });
+        let mut received: Vec<_> = of_table.collect();
+        received.sort_unstable();
+        received
+    }
+
     /// Forgets what a table has received of parts that nobody is writing.
     ///
     /// # Errors

@@ -120,6 +120,12 @@ pub enum TableError {
         /// Directory.
         place: String,
     },
+    /// An encryption was interrupted here, whose parts no version names yet.
+    #[error("an encryption was interrupted at {place:?}, and its parts are of no version yet")]
+    Interrupted {
+        /// Directory or prefix.
+        place: String,
+    },
     /// A part that the manifest names is not in the store.
     #[error("file {name:?} is missing from the store")]
     PartMissing {
@@ -250,6 +256,7 @@ impl TableError {
             Self::OtherTable { .. } => "HUSH-T021",
             Self::StaleVersion { .. } => "HUSH-T022",
             Self::Busy { .. } => "HUSH-T023",
+            Self::Interrupted { .. } => "HUSH-T024",
             Self::PartMissing { .. } => "HUSH-T030",
             Self::PartAltered { .. } | Self::RangeAltered { .. } | Self::PartChanged { .. } => "HUSH-T031",
             Self::PartSize { .. } => "HUSH-T032",
@@ -320,6 +327,9 @@ impl TableError {
             Self::OtherTable { .. } => "choose another directory, or delete the table that is there first",
             Self::StaleVersion { .. } => "read the present version and write the next one",
             Self::Busy { .. } => "wait until the other process has finished, or choose another directory",
+            Self::Interrupted { .. } => {
+                "run the encryption again, which finishes it, or remove encryption.journal there"
+            }
             Self::TooLarge { .. } => "split the table",
             Self::ClearType { .. } => "cast the column to a flat type, or drop it in the schema",
             Self::BadName { .. } => {

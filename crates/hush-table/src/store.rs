@@ -13,6 +13,7 @@
 //! <prefix>/deliveries/<device>-<stream>-<number>.delivery    from devices, until the owner takes them in
 //! <prefix>/deliveries/<device>-<job>.job                     all deliveries of a job of many tasks
 //! <directory>/.lock, *.partial               directories only: the writer's lock, files not yet in place
+//! <directory>/deliveries/.lock               directories only: keeps devices that deliver and a purge apart
 //! ```
 //!
 //! All functions block; an asynchronous caller runs them on a thread made for blocking. Stores that are
@@ -37,6 +38,7 @@ mod open;
 mod parts;
 #[cfg(feature = "stores")]
 mod place;
+mod purge;
 mod seen;
 mod sweep;
 #[cfg(test)]
@@ -67,6 +69,7 @@ pub use parts::{StoredPart, named_files};
 pub use place::Bucket;
 #[cfg(feature = "stores")]
 pub(crate) use place::open as open_bucket;
+pub use purge::{PlacedFile, Purge, PurgeRun};
 pub use seen::SeenVersion;
 pub use versions::KEPT;
 pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};

@@ -35,15 +35,16 @@ mod machine;
 use std::path::Path;
 
 pub use error::Error;
-pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
+pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, StoredFile, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, AppendOptions, AppendReport, Counted, DeleteOptions, DeleteReport,
-    DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
-    MAX_REJECTIONS, Measured, MissingRows, Moved, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey,
-    Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf, ProfileInUse, Progress, Proposal,
-    Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked, SchemeKind, SecurityLine, Silent,
-    TableDecryption, TablePlace, UnusedProfile, UpdateOptions, UpdateReport, VectorSource, Verified,
-    WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
+    Accepted, Account, Analysis, AppendOptions, AppendReport, CheckedStatement, Counted, DeleteOptions,
+    DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation,
+    Explanation, History, MAX_REJECTIONS, Measured, MissingRows, Moved, NewPassphrase, Numbers, Outcome,
+    OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf,
+    ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery,
+    Revoked, SchemeKind, SecurityLine, Silent, Statement, TableDecryption, TablePlace, UnusedProfile,
+    UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, WorkFactor, harden_process,
+    peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -242,6 +243,55 @@ pub fn pull(
     progress: &dyn Progress,
 ) -> Result<SignedManifest, Error> {
     Ok(hush_client::pull(table, to, key, pins, progress)?)
+}
+
+/// What the versions of a table have changed; see [`hush_client::history`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn history(place: TablePlace<'_>, key: Option<&OwnerKey>, pins: &Pins) -> Result<History, Error> {
+    Ok(hush_client::history(place, key, pins)?)
+}
+
+/// Deletes old versions of a table for good, and writes a signed statement of it; see [`hush_client::purge`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn purge(
+    place: TablePlace<'_>,
+    statement: &Path,
+    key: &OwnerKey,
+    pins: &Pins,
+) -> Result<PurgeReport, Error> {
+    Ok(hush_client::purge(place, statement, key, pins)?)
+}
+
+/// What [`purge`] would delete; see [`hush_client::look_at_purge`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn look_at_purge(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<PurgeReport, Error> {
+    Ok(hush_client::look_at_purge(place, key, pins)?)
+}
+
+/// Whether the statement of a purge holds; see [`hush_client::check_statement`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn check_statement(
+    statement: &Path,
+    place: TablePlace<'_>,
+    pins: &Pins,
+) -> Result<CheckedStatement, Error> {
+    Ok(hush_client::check_statement(statement, place, pins)?)
+}
+
+/// The place that the statement of a purge names; see [`hush_client::place_of_statement`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn place_of_statement(statement: &Path) -> Result<String, Error> {
+    Ok(hush_client::place_of_statement(statement)?)
 }
 
 /// Copies a table to a server or an object store; a version that does not continue the one there needs `replace`. See

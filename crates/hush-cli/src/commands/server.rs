@@ -155,7 +155,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
 }
 
 /// Whether a key is at hand. Public facts need none, so a user who named no key is not asked for one.
-fn has_key(key: &KeyArgs) -> bool {
+pub(super) fn has_key(key: &KeyArgs) -> bool {
     let is_asked = key.key.is_some() && std::io::stdin().is_terminal();
     key.passphrase_file.is_some() || key.passphrase_fd.is_some() || is_asked
 }

@@ -27,6 +27,33 @@ fn appended_rows_are_rows_of_the_table() {
 }
 
 #[test]
+fn the_history_tells_of_appends_and_goes_on_after_a_replacement() {
+    let case = Case::new();
+    case.append(10..15, None).unwrap();
+    case.append([], None).unwrap();
+    case.append(15..18, Some("three")).unwrap();
+    case.append(15..18, Some("three")).unwrap();
+    case.encrypt(true);
+    case.append(10..11, None).unwrap();
+    let history =
+        crate::history(TablePlace::Directory(&case.path("T")), Some(&case.owner), &case.pins).unwrap();
+    let told: Vec<_> = history
+        .versions
+        .iter()
+        .map(|change| (change.version, change.what, change.added, change.removed, change.living_rows))
+        .collect();
+    let expected = [
+        (5, "append", 1, 0, Some(11)),
+        (4, "encrypt", 10, 18, Some(10)),
+        (3, "append", 3, 0, Some(18)),
+        (2, "append", 5, 0, Some(15)),
+        (1, "encrypt", 10, 0, Some(10)),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((history.since, history.living_rows, history.parts), (Some(1), 11, 2));
+}
+
+#[test]
 fn no_rows_add_nothing() {
     let case = Case::new();
     let before = case.files();

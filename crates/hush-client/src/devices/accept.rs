@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use hush_edge::digest_of_encodings;
 use hush_plan::error::Remedy;
-use hush_table::manifest::{MAX_PARTS, MAX_REJECTED, Rejection};
+use hush_table::manifest::{ChangeKind, MAX_PARTS, MAX_REJECTED, Rejection};
 use hush_table::part::{FileKind, PartSource};
 use hush_table::{
     DeliveryId, DeviceId, DeviceJob, Digest, Manifest, PartFile, RunId, SignedDelivery, SignedManifest,
@@ -118,6 +118,9 @@ pub fn accept_deliveries(
         choice.take(&page, &examine)?;
         if choice.manifest != present {
             choice.manifest.version += 1;
+            let added = choice.manifest.rows.saturating_sub(present.rows);
+            let what = if added > 0 { ChangeKind::Accept } else { ChangeKind::Devices };
+            choice.manifest.record(what, added, 0);
             present = choice.manifest.clone();
             // The private half is bound to the encryption, not to the version.
             let key = owner.verifying_key().to_bytes();

@@ -317,3 +317,38 @@ fn a_store_refuses_seeds_that_do_not_follow_from_the_delivery() {
         assert!(store.open_part(FileKind::Clear, &signed.delivery().clear.unwrap()).is_ok());
     }
 }
+
+/// What was taken in, decided and removed stands in the table's history.
+#[test]
+fn the_history_tells_of_devices() {
+    let case = Case::new();
+    let (table, pins) = (case.table(), Pins::forgetful());
+    let place = TablePlace::Directory(&table);
+    case.deliver(&case.device, 1, &Crafted::honest());
+    assert_eq!(case.accept(&[]).deliveries, 1);
+    // A delivery that is rejected for what it holds is remembered, and so is one that is discarded.
+    let bad = case.deliver(&case.device, 2, &Crafted::with("load", 3, 1001));
+    assert_eq!(case.accept(&[]).rejected.len(), 1);
+    case.accept(&[bad.to_string()]);
+    let device = case.device.id().to_string();
+    crate::revoke_device(place, &case.owner, &pins, &device, false).unwrap();
+    crate::revoke_device(place, &case.owner, &pins, &device, true).unwrap();
+    let history = crate::history(place, Some(&case.owner), &pins).unwrap();
+    let told: Vec<_> = history
+        .versions
+        .iter()
+        .map(|change| (change.version, change.what, change.added, change.removed, change.living_rows))
+        .collect();
+    let expected = [
+        (6, "devices", 0, 4, Some(5)),
+        (5, "devices", 0, 0, Some(9)),
+        (4, "devices", 0, 0, Some(9)),
+        (3, "devices", 0, 0, Some(9)),
+        (2, "accept", 4, 0, Some(9)),
+        (1, "encrypt", 5, 0, Some(5)),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(crate::history(place, None, &pins).unwrap(), history);
+    let stranger = OwnerKey::temporary().unwrap();
+    assert_eq!(crate::history(place, Some(&stranger), &pins).unwrap_err().code(), "HUSH-K020");
+}

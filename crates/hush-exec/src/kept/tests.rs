@@ -88,3 +88,32 @@ fn a_sum_is_found_by_its_own_key_alone() {
     }
     assert!(cache.clone().find(&key(1), &[A]).is_some());
 }
+
+/// Sums of files that are gone, and of rows that are deleted now, are no longer anywhere.
+#[test]
+fn sums_of_old_versions_are_forgotten() {
+    let dead =
+        |number: u8| Dead { rows: 1, file: PartFile { digest: Digest::from_bytes([number; 32]), bytes: 1 } };
+    let cache = SumCache::default();
+    let of = |number: u8, list: Option<u8>| Key { dead: list.map(dead), ..key(number) };
+    let all = [of(1, None), of(2, None), of(2, Some(20)), of(2, Some(21)), of(3, None), of(4, Some(40))];
+    all.iter().for_each(|key| cache.keep(*key, &[A], sum(1, 1)));
+    // The present version has file 2 with list 21. File 1 and list 40 are gone; file 3 is another table's.
+    let entry = |number: u8, list| hush_table::PartEntry {
+        rows: 10,
+        chunks: 1,
+        clear: None,
+        encrypted: Some(key(number).file),
+        delivery: None,
+        append: None,
+        first_chunk: None,
+        dead: list,
+    };
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2");
+    let golden = hush_table::TableStore::local_existing(golden).unwrap().load().unwrap();
+    let present = Manifest { parts: vec![entry(2, Some(dead(21)))], ..golden.manifest().clone() };
+    cache.forget_old(&present, &[1, 40].map(|number| Digest::from_bytes([number; 32])).into());
+    let found: Vec<bool> = all.iter().map(|key| cache.find(key, &[A]).is_some()).collect();
+    assert_eq!(found, [false, false, false, true, true, false]);
+    assert_eq!(cache.bytes(), 2 * one());
+}

@@ -111,7 +111,9 @@ impl World {
 
     pub(crate) fn submission(&self, plan: &[u8], key: Option<&[u8]>) -> Submission {
         let table = TableName::parse("t").unwrap();
-        Submission { table, parts: self.parts(), plan: plan.to_vec(), key: key.map(<[u8]>::to_vec) }
+        let version = self.table().load().unwrap().digest();
+        let (plan, key) = (plan.to_vec(), key.map(<[u8]>::to_vec));
+        Submission { table, parts: self.parts(), version, plan, key }
     }
 
     pub(crate) async fn submit(&self, plan: &[u8]) -> JobId {

@@ -85,7 +85,8 @@ fn record(id: &str, state: JobState) -> Record {
     let body = blake3::hash(PLAN).to_hex().to_string();
     let key = blake3::hash(id.as_bytes()).to_hex().to_string();
     let table = TableName::parse("patients").unwrap();
-    let mut record = Record::new(JobId::parse(id).unwrap(), table, body, Some(key));
+    let mut record =
+        Record::new(JobId::parse(id).unwrap(), table, hush_table::Digest::of(b"version"), body, Some(key));
     match state {
         JobState::Queued => {}
         JobState::Running => record.begin(),

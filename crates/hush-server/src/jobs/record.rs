@@ -43,6 +43,9 @@ impl From<Failure> for JobFailure {
 pub(super) struct Record {
     pub(super) id: JobId,
     pub(super) table: TableName,
+    /// Digest of the manifest of the version that it asks; not known of jobs from before this was written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<Digest>,
     pub(super) state: JobState,
     /// BLAKE3 of the submitted body, hex.
     pub(super) body: String,
@@ -58,10 +61,17 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(id: JobId, table: TableName, body: String, key: Option<String>) -> Self {
+    pub(super) fn new(
+        id: JobId,
+        table: TableName,
+        version: Digest,
+        body: String,
+        key: Option<String>,
+    ) -> Self {
         Self {
             id,
             table,
+            version: Some(version),
             state: JobState::Queued,
             body,
             key,

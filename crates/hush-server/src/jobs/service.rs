@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use hush_table::Digest;
 use hush_table::part::PartSource;
 use tokio::task::spawn_blocking;
 
 use super::{JobView, Jobs, Submission};
 use crate::error::{ApiError, Code};
 use crate::files::Stored;
-use crate::names::JobId;
+use crate::names::{JobId, TableName};
 
 /// Jobs, wherever they are kept and whoever runs them.
 #[async_trait]
@@ -48,6 +49,13 @@ pub trait JobService: Send + Sync + 'static {
     /// # Errors
     /// [`Code::NoJob`].
     async fn delete(&self, id: &JobId) -> Result<(), ApiError>;
+
+    /// Forgets the jobs of a table that ask another version than `present`, with their answers. Where no tables are taken in there is
+    /// nothing to forget.
+    async fn forget_old(&self, table: &TableName, present: Digest) -> Result<(), ApiError> {
+        let _ = (table, present);
+        Ok(())
+    }
 }
 
 /// The jobs of this process.
@@ -85,5 +93,10 @@ impl JobService for LocalJobs {
     async fn delete(&self, id: &JobId) -> Result<(), ApiError> {
         let (jobs, id) = (Arc::clone(&self.0), id.clone());
         spawn_blocking(move || jobs.delete(&id)).await.map_err(|_| Code::Internal)?
+    }
+
+    async fn forget_old(&self, table: &TableName, present: Digest) -> Result<(), ApiError> {
+        let (jobs, table) = (Arc::clone(&self.0), table.clone());
+        spawn_blocking(move || jobs.forget_old(&table, &present)).await.map_err(|_| Code::Internal.into())
     }
 }

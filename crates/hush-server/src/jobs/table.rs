@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use hush_exec::Stop;
 use hush_protocol::job::{JobState, ResultFacts};
+use hush_table::Digest;
 use tokio::sync::watch;
 
 use super::JobView;
@@ -188,6 +189,14 @@ impl JobTable {
         let expired: Vec<JobId> = self.jobs.values().filter(over).map(|job| job.record.id.clone()).collect();
         expired.iter().for_each(|id| drop(self.remove(id)));
         expired
+    }
+
+    /// Forgets the jobs of a table that ask another version than `present`; gives which.
+    pub(super) fn remove_old(&mut self, table: &TableName, present: &Digest) -> Vec<JobId> {
+        let is_old = |record: &&Record| record.table == *table && record.version != Some(*present);
+        let old: Vec<JobId> = self.records().filter(is_old).map(|record| record.id.clone()).collect();
+        old.iter().for_each(|id| drop(self.remove(id)));
+        old
     }
 
     /// Notes that these bytes of a job's answer were handed over. The last of them, without a gap before, make it a collected job.

@@ -48,7 +48,8 @@ fn queue(root: &std::path::Path, arguments: &[&str]) -> (Arc<Jobs>, mpsc::Sender
 
 fn submission(plan: &[u8], key: Option<&str>) -> Submission {
     let key = key.map(|key| key.as_bytes().to_vec());
-    Submission { table: TableName::parse("t").unwrap(), parts: 1, plan: plan.to_vec(), key }
+    let (table, version) = (TableName::parse("t").unwrap(), Digest::of(b"version"));
+    Submission { table, parts: 1, version, plan: plan.to_vec(), key }
 }
 
 #[tokio::test]
@@ -339,4 +340,27 @@ async fn collected_answers_make_room_for_bytes() {
     jobs.lock().handed_over(&first, 0..7, ago);
     assert_eq!(run(b"ten bytes.").await.0.state, JobState::Done);
     assert_eq!(jobs.view(&first).unwrap_err().code, Code::NoJob);
+}
+
+/// Answers that old versions gave go with the versions, also those of jobs from before jobs knew theirs.
+#[tokio::test]
+async fn jobs_of_old_versions_are_forgotten_and_those_of_the_present_one_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let (jobs, go) = queue(dir.path(), &[]);
+    let old = |plan: &[u8]| Submission { version: Digest::of(b"old"), ..submission(plan, None) };
+    let elsewhere = Submission { table: TableName::parse("other").unwrap(), ..old(b"of another table") };
+    let done = [old(b"old"), submission(b"new", None), elsewhere].map(|job| jobs.submit(job).unwrap());
+    jobs.start();
+    done.iter().for_each(|_| go.send(()).unwrap());
+    for id in &done {
+        assert_eq!(jobs.wait(id, PATIENCE).await.unwrap().state, JobState::Done);
+    }
+    let running = jobs.submit(old(b"endless")).unwrap();
+    let record = dir.path().join("jobs").join(done[0].as_str()).join("record.json");
+    assert!(record.exists());
+    jobs.forget_old(&TableName::parse("t").unwrap(), &Digest::of(b"version"));
+    for id in [&done[0], &running] {
+        assert_eq!(jobs.view(id).unwrap_err().code, Code::NoJob);
+    }
+    assert!(!record.exists() && jobs.result_path(&done[1]).is_ok() && jobs.result_path(&done[2]).is_ok());
 }

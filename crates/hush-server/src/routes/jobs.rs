@@ -15,6 +15,7 @@ use hush_plan::ServerPlan;
 use hush_protocol::job::{JobAccepted, JobProgress, JobStatus, SUBMIT_WAIT_MAX_MS, WAIT_MAX_MS};
 use hush_protocol::refusal::ErrorBody;
 use hush_protocol::{header, path};
+use hush_table::Digest;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 use utoipa::IntoParams;
@@ -67,8 +68,8 @@ pub async fn submit(
     let length = declared_length(&headers, app.limits.max_plan_bytes)?;
     let reserved = app.admission.reserve(length)?;
     let plan = Pieces::new(body, length, app.limits.idle()).collect().await?;
-    let (table, parts) = check_plan(&app, &plan).await?;
-    let id = app.jobs.submit(Submission { table, parts, plan, key }).await?;
+    let (table, parts, version) = check_plan(&app, &plan).await?;
+    let id = app.jobs.submit(Submission { table, parts, version, plan, key }).await?;
     drop(reserved);
     let patience = Duration::from_millis(wait_ms.unwrap_or(0).min(SUBMIT_WAIT_MAX_MS));
     let ended = if patience.is_zero() { None } else { ended_within(&app, &id, patience).await? };
@@ -135,14 +136,16 @@ pub async fn delete(State(app): State<Arc<App>>, JobPath(id): JobPath) -> Result
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Checks what the service needs to know of a plan; the engine checks the rest. Gives the table, and the parts of its version.
-async fn check_plan(app: &Arc<App>, plan: &[u8]) -> Result<(TableName, u32), ApiError> {
+/// Checks what the service needs to know of a plan; the engine checks the rest. Gives the table, the parts of its version, and the digest of
+/// that version's manifest.
+async fn check_plan(app: &Arc<App>, plan: &[u8]) -> Result<(TableName, u32, Digest), ApiError> {
     let plan = ServerPlan::from_json(plan).map_err(|_| Code::BadPlan)?;
     let table = TableName::parse(&plan.table)?;
     let (app, name) = (Arc::clone(app), table.clone());
     let found = spawn_blocking(move || app.catalog.find_version(&name, &plan.manifest));
-    let parts = found.await.map_err(|_| Code::Internal)??.manifest().parts.len();
-    Ok((table, u32::try_from(parts).map_err(|_| Code::Internal)?))
+    let version = found.await.map_err(|_| Code::Internal)??;
+    let parts = u32::try_from(version.manifest().parts.len()).map_err(|_| Code::Internal)?;
+    Ok((table, parts, version.digest()))
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<Vec<u8>>, ApiError> {

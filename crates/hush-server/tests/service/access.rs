@@ -27,6 +27,7 @@ fn every_route_but_health_asks_for_the_token() {
         ("HEAD", &part),
         ("GET", &part),
         ("PUT", &part),
+        ("POST", "/v1/tables/t/purge"),
         ("POST", "/v1/jobs"),
         ("GET", &job),
         ("DELETE", &job),
@@ -123,7 +124,7 @@ fn the_served_description_is_the_one_that_is_routed() {
     assert_eq!(document.header("content-type"), Some("application/json"));
     let document = document.json();
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 11);
+    assert_eq!(paths.len(), 12);
     for (path, item) in paths {
         let path = path.replace("{table}", "t").replace("{part}", &format!("{DIGEST}.enc"));
         let path = path.replace("{job}", &DIGEST[..32]);

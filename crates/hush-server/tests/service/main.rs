@@ -15,4 +15,5 @@ mod limits;
 mod load;
 mod mending;
 mod objects;
+mod purge;
 mod uploads;

@@ -53,7 +53,7 @@ impl TableError {
             Self::NoTable { .. } | Self::OtherTable { .. } | Self::BadName { .. } | Self::Server { .. } => {
                 ErrorKind::Usage
             }
-            Self::StaleVersion { .. } | Self::Busy { .. } => ErrorKind::Refused,
+            Self::StaleVersion { .. } | Self::Busy { .. } | Self::Interrupted { .. } => ErrorKind::Refused,
             _ => ErrorKind::Damaged,
         }
     }

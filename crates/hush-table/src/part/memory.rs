@@ -62,6 +62,14 @@ impl RangeMemory {
         }
     }
 
+    /// Forgets a part.
+    pub(crate) fn forget(&self, part: &Digest) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = kept.parts.remove(part).unwrap_or_default();
+        let bytes: usize = runs.iter().map(|run| run.bytes.len()).sum();
+        kept.bytes = kept.bytes.saturating_sub(bytes);
+    }
+
     /// What is kept of a part.
     pub(crate) fn of(&self, part: &Digest) -> Vec<Run> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,6 +91,9 @@ mod tests {
         assert_eq!(memory.of(&name(0)).len(), 1);
         assert!(memory.of(&name(0))[0].holds(&(70..192)) && !memory.of(&name(0))[0].holds(&(70..193)));
         assert!(memory.of(&name(1)).is_empty());
+        memory.keep(name(9), run(0, 10));
+        memory.forget(&name(9));
+        assert!(memory.of(&name(9)).is_empty() && memory.of(&name(0)).len() == 1);
         let all = 1..=(MAX_BYTES / MAX_RUN_BYTES) as u32;
         for number in all.clone() {
             memory.keep(name(number), run(0, MAX_RUN_BYTES));

@@ -50,6 +50,7 @@ impl TableStore {
             Some(_) => return bad(DeliveryFault::Announced),
             None => {}
         }
+        let _gate = self.while_delivering()?;
         self.require_announced_parts(manifest, announcement)?;
         let (name, bytes) = (job.file_name(), announcement.as_bytes());
         let is_new = match &self.directory {

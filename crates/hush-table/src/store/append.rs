@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// somebody else was faster.
 #[derive(Debug)]
 pub struct WriteAccess {
-    store: TableStore,
+    pub(super) store: TableStore,
     _lock: Option<Lock>,
 }
 
@@ -30,12 +30,21 @@ impl TableStore {
     /// # Errors
     /// [`TableError::Busy`] if one is still at work then; [`TableError::Io`].
     pub fn wait_for_writers(&self, patience: Duration) -> Result<WriteAccess, TableError> {
-        let begun = Instant::now();
-        loop {
-            match self.lock() {
-                Err(TableError::Busy { .. }) if begun.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
-                lock => return Ok(WriteAccess { store: self.clone(), _lock: lock? }),
-            }
+        let lock = wait_for(patience, || self.lock())?;
+        Ok(WriteAccess { store: self.clone(), _lock: lock })
+    }
+}
+
+/// Tries to take a lock again and again, for up to `patience`.
+pub(super) fn wait_for<T>(
+    patience: Duration,
+    take: impl Fn() -> Result<T, TableError>,
+) -> Result<T, TableError> {
+    let begun = Instant::now();
+    loop {
+        match take() {
+            Err(TableError::Busy { .. }) if begun.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
+            taken => return taken,
         }
     }
 }

@@ -30,6 +30,7 @@ impl TableStore {
         if let Some(known) = settled(&table, signed)? {
             return Ok(known);
         }
+        let _gate = self.while_delivering()?;
         if self.is_directory()
             && let Some(present) = self.read_delivery(signed.delivery().id)?
         {
@@ -56,6 +57,7 @@ impl TableStore {
         if let Some(known) = settled(&table, signed)? {
             return Ok(known);
         }
+        let _gate = self.while_delivering()?;
         let mut older = Vec::new();
         for (kind, file) in files_of(signed) {
             let part = received(kind, file, read(kind, file)?)?;

@@ -29,11 +29,23 @@ impl Lock {
     /// # Errors
     /// [`TableError::Busy`], [`TableError::Io`].
     pub fn take(directory: &Path) -> Result<Self, TableError> {
+        Self::with(directory, File::try_lock)
+    }
+
+    /// Takes the lock beside others who take it so: it keeps out only whoever wants it alone.
+    ///
+    /// # Errors
+    /// As [`Lock::take`].
+    pub(super) fn take_shared(directory: &Path) -> Result<Self, TableError> {
+        Self::with(directory, File::try_lock_shared)
+    }
+
+    fn with(directory: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Self, TableError> {
         make_directory(directory)?;
         let path = directory.join(LOCK_NAME);
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let opened = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
         let file = opened.map_err(at(Operation::Lock, &path))?;
-        match file.try_lock() {
+        match lock(&file) {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(TableError::Busy { place: directory.display().to_string() }),
             Err(TryLockError::Error(cause)) => Err(at(Operation::Lock, &path)(cause)),
@@ -191,6 +203,13 @@ pub(super) fn list(directory: &Path) -> Result<Vec<Listed>, TableError> {
     Ok(listed)
 }
 
+/// As [`list`], but links are no files.
+pub(super) fn list_own(directory: &Path) -> Result<Vec<Listed>, TableError> {
+    let mut listed = list(directory)?;
+    listed.retain(|file| fs::symlink_metadata(directory.join(&file.name)).is_ok_and(|found| found.is_file()));
+    Ok(listed)
+}
+
 /// The names of the directories directly in a directory; none where there is no such directory.
 pub(super) fn list_directories(directory: &Path) -> Result<Vec<String>, TableError> {
     let mut names = Vec::new();
@@ -264,8 +283,13 @@ fn first_entry(directory: &Path, known: impl Fn(&str) -> bool) -> std::io::Resul
     Ok(None)
 }
 
+/// The name that a file was to get which is not yet in place.
+pub(super) fn unfinished_name(name: &str) -> Option<&str> {
+    name.strip_suffix(PARTIAL)?.rsplit_once('.').map(|(name, _)| name)
+}
+
 /// Whether a file is a manifest or a journal that is not yet in place.
-fn is_unfinished(name: &str) -> bool {
+pub(super) fn is_unfinished(name: &str) -> bool {
     [super::MANIFEST_NAME, super::JOURNAL_NAME].iter().any(|whole| name.starts_with(whole))
         && is_partial(name)
 }
@@ -291,14 +315,17 @@ pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
     let keys = directory.join(super::KEYS_NAME);
     let lock = directory.join(LOCK_NAME);
     let deliveries = directory.join(super::DELIVERIES_NAME);
+    let gate = deliveries.join(LOCK_NAME);
     let steps = [
         fs::remove_dir(&parts),
         fs::remove_dir(&keys),
+        fs::remove_file(&gate),
         fs::remove_dir(&deliveries),
         fs::remove_file(&lock),
         fs::remove_dir(directory),
     ];
-    for (step, place) in steps.into_iter().zip([parts.as_path(), &keys, &deliveries, &lock, directory]) {
+    let places = [parts.as_path(), &keys, &gate, &deliveries, &lock, directory];
+    for (step, place) in steps.into_iter().zip(places) {
         match step {
             Err(cause)
                 if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) =>

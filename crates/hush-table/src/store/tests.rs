@@ -2,7 +2,7 @@
 //! Whole tables: written, read, interrupted, attacked.
 
 mod attacks;
-mod interrupted;
+pub(super) mod interrupted;
 mod ranges;
 mod versions;
 mod zones;

@@ -72,6 +72,22 @@ impl TableStore {
         Ok(named)
     }
 
+    /// The parts that old versions of a table name. One that is damaged, or another table's, names none.
+    pub(super) fn parts_of_old(&self, present: &SignedManifest) -> Result<HashSet<PartName>, TableError> {
+        let mut named = HashSet::new();
+        for listed in self.list(VERSIONS_NAME)? {
+            let old = match self.load_replaced(&listed.name) {
+                Err(error @ (TableError::Io { .. } | TableError::Store { .. })) => return Err(error),
+                found => found.ok().flatten(),
+            };
+            let is_its = |old: &SignedManifest| {
+                old.key() == present.key() && old.manifest().table_id == present.manifest().table_id
+            };
+            named.extend(old.iter().filter(|old| is_its(old)).flat_map(|old| part_names(old.manifest())));
+        }
+        Ok(named)
+    }
+
     fn load_replaced(&self, name: &str) -> Result<Option<SignedManifest>, TableError> {
         let path = self.folder(VERSIONS_NAME).join(name);
         let Lookup::Object(source, _) = self.fetch(&path, MAX_CONTAINER_BYTES)? else { return Ok(None) };
@@ -83,4 +99,9 @@ impl TableStore {
 
 fn version_name(digest: &Digest) -> String {
     format!("{digest}.hush")
+}
+
+/// The version whose file has this name.
+pub(super) fn version_of_name(name: &str) -> Option<Digest> {
+    name.strip_suffix(".hush")?.parse().ok()
 }

@@ -12,8 +12,8 @@ use super::{TableStore, files::Lock};
 use crate::digest::{EncryptionId, SecretId, TableId};
 use crate::error::TableError;
 use crate::manifest::{
-    BODY_FORMAT, ChainDefinition, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest, PartEntry,
-    SignedManifest, key_id,
+    BODY_FORMAT, ChainDefinition, ChangeKind, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest,
+    PartEntry, SignedManifest, key_id,
 };
 use crate::part::{CHUNK_ROWS, EncodedChunk, FileKind, WrittenPart};
 
@@ -68,6 +68,10 @@ pub struct TableWriter {
     head: Manifest,
     verifying_key: [u8; 32],
     cutter: PartCutter,
+    /// Rows of the version that this one replaces.
+    replaced_rows: u64,
+    /// Whether the manifest says what this version changes.
+    records: bool,
     finished: bool,
     _lock: Option<Lock>,
 }
@@ -102,8 +106,11 @@ impl TableWriter {
         let mut head = head(identity, &layout)?;
         head.check()?;
         let lock = store.lock()?;
+        let mut replaced_rows = 0;
         if let Some((present, _)) = store.load_present()? {
             store.require_successor(&present, head.table_id, head.version)?;
+            replaced_rows = present.manifest().living_rows();
+            head.changes.clone_from(&present.manifest().changes);
             // Who was shut out stays out.
             head.devices.revoked.clone_from(&present.manifest().devices.revoked);
         }
@@ -117,7 +124,8 @@ impl TableWriter {
         }
         let stored = std::mem::take(&mut head.parts);
         let cutter = PartCutter::new(store, &head, layout.clear, stored);
-        Ok(Self { store: store.clone(), head, verifying_key, cutter, finished: false, _lock: lock })
+        let (store, records, finished) = (store.clone(), false, false);
+        Ok(Self { store, head, verifying_key, cutter, replaced_rows, records, finished, _lock: lock })
     }
 
     /// Cuts parts at the first chunk that reaches `bytes` instead of [`crate::part::PART_TARGET_BYTES`]: more files, less memory.
@@ -131,6 +139,13 @@ impl TableWriter {
     #[must_use]
     pub fn with_parts_in_flight(mut self, parts: usize) -> Self {
         self.cutter.set_parts_in_flight(parts);
+        self
+    }
+
+    /// Writes down in the manifest what this version changes, behind what the version before it has written down.
+    #[must_use]
+    pub fn with_record(mut self) -> Self {
+        self.records = true;
         self
     }
 
@@ -213,6 +228,9 @@ impl TableWriter {
         let bounds = self.cutter.take_bounds();
         self.store.put_zones_with(&mut self.head, bounds)?;
         let mut manifest = self.head.clone();
+        if self.records {
+            manifest.record(ChangeKind::Encrypt, manifest.rows, self.replaced_rows);
+        }
         manifest.sealed_schema = sealed_schema;
         let signed = SignedManifest::sign(manifest, &self.verifying_key, sign)?;
         self.store.commit_locked(&signed)?;

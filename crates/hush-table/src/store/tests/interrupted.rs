@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, PutMultipartOptions,
@@ -114,7 +115,7 @@ fn full_disk_at_every_write() {
     let mut random = Random::fresh();
     let written = chunks(&mut random, 65 * 8192, 9);
     for allowed in 0.. {
-        let failing = Arc::new(FullAfter { inner: InMemory::new(), left: AtomicUsize::new(allowed) });
+        let failing = Arc::new(FullAfter::new(allowed));
         let store = TableStore::new(failing.clone(), Path::from("x"));
         match write(&store, 1, &written) {
             Ok(_) => {
@@ -136,11 +137,26 @@ fn full_disk_at_every_write() {
     }
 }
 
-/// A store in memory with room for so many more objects.
+/// A store in memory with room for so many more objects, which fails after so many more deletions.
 #[derive(Debug)]
-struct FullAfter {
+pub(in crate::store) struct FullAfter {
     inner: InMemory,
     left: AtomicUsize,
+    pub(in crate::store) deletions: Arc<AtomicUsize>,
+}
+
+impl FullAfter {
+    pub(in crate::store) fn new(left: usize) -> Self {
+        let deletions = Arc::new(AtomicUsize::new(usize::MAX));
+        Self { inner: InMemory::new(), left: AtomicUsize::new(left), deletions }
+    }
+}
+
+fn one_less(counter: &AtomicUsize) -> StoreResult<()> {
+    let one_less = |left: usize| left.checked_sub(1);
+    let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+    let taken = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+    taken.map(drop).map_err(|_| object_store::Error::Generic { store: "test", source: full().into() })
 }
 
 impl fmt::Display for FullAfter {
@@ -159,11 +175,7 @@ impl ObjectStore for FullAfter {
         payload: PutPayload,
         options: PutOptions,
     ) -> StoreResult<PutResult> {
-        let one_less = |left: usize| left.checked_sub(1);
-        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
-            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-            return Err(object_store::Error::Generic { store: "test", source: full.into() });
-        }
+        one_less(&self.left)?;
         self.inner.put_opts(path, payload, options).await
     }
 
@@ -183,7 +195,8 @@ impl ObjectStore for FullAfter {
         &self,
         paths: BoxStream<'static, StoreResult<Path>>,
     ) -> BoxStream<'static, StoreResult<Path>> {
-        self.inner.delete_stream(paths)
+        let deletions = self.deletions.clone();
+        self.inner.delete_stream(paths.map(move |path| one_less(&deletions).and(path)).boxed())
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
