@@ -5,7 +5,7 @@
 //! numbers count from 0. When another writer was faster, the same parts go into the version behind theirs. A batch with a name is taken
 //! once: the table remembers digests of its name and rows under the owner's key.
 
-mod destination;
+pub(crate) mod destination;
 #[cfg(test)]
 mod tests;
 
@@ -268,7 +268,7 @@ impl Append<'_> {
 }
 
 /// Those who wait for each other should not try in step.
-fn step_aside(overtaken: u32) -> Result<(), ClientError> {
+pub(crate) fn step_aside(overtaken: u32) -> Result<(), ClientError> {
     let mut random = [0; 1];
     hush_ring::os_random(&mut random)?;
     std::thread::sleep(Duration::from_millis(u64::from(overtaken.min(8)) * u64::from(random[0] % 16)));

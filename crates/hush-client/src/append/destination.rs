@@ -16,7 +16,7 @@ use crate::place::TablePlace;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The place that parts and a version go to.
-pub(super) enum Destination<'a> {
+pub(crate) enum Destination<'a> {
     /// Files of this process, to which it may write.
     Files(TableStore, WriteAccess),
     /// A server, and its table; parts are in memory until they are sent.
@@ -28,7 +28,7 @@ impl<'a> Destination<'a> {
     ///
     /// # Errors
     /// No table there; other writers that do not end.
-    pub(super) fn of(place: TablePlace<'a>) -> Result<Self, ClientError> {
+    pub(crate) fn of(place: TablePlace<'a>) -> Result<Self, ClientError> {
         if let TablePlace::Server(server, name) = place {
             return Ok(Self::Server(server, name, TableStore::memory()));
         }
@@ -38,7 +38,7 @@ impl<'a> Destination<'a> {
     }
 
     /// The store that takes parts.
-    pub(super) fn store(&self) -> &TableStore {
+    pub(crate) fn store(&self) -> &TableStore {
         match self {
             Self::Files(store, _) | Self::Server(_, _, store) => store,
         }
@@ -48,7 +48,7 @@ impl<'a> Destination<'a> {
     ///
     /// # Errors
     /// [`ClientError::Remote`].
-    pub(super) fn send(&self, parts: &[PartEntry], sent: usize) -> Result<usize, ClientError> {
+    pub(crate) fn send(&self, parts: &[PartEntry], sent: usize) -> Result<usize, ClientError> {
         let Self::Server(server, name, memory) = self else { return Ok(parts.len()) };
         for part in parts.iter().skip(sent) {
             let files: Vec<(FileKind, PartFile)> = files_of(part).collect();
@@ -64,7 +64,7 @@ impl<'a> Destination<'a> {
     ///
     /// # Errors
     /// Those that [`is_overtaken`] tells, and all others.
-    pub(super) fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
+    pub(crate) fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
         match self {
             Self::Files(_, access) => Ok(access.commit(next)?),
             Self::Server(server, ..) => Ok(server.commit(next)?),
@@ -72,7 +72,7 @@ impl<'a> Destination<'a> {
     }
 
     /// Removes what writers have left that were interrupted long ago.
-    pub(super) fn tidy(&self) {
+    pub(crate) fn tidy(&self) {
         if let Self::Files(_, access) = self {
             // What cannot be removed now, a later append removes.
             let _ = access.tidy();
@@ -87,7 +87,7 @@ fn files_of(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> {
 }
 
 /// Whether a commit failed because another version came first.
-pub(super) fn is_overtaken(error: &ClientError) -> bool {
+pub(crate) fn is_overtaken(error: &ClientError) -> bool {
     match error {
         ClientError::Table(error) => {
             matches!(error, TableError::Busy { .. } | TableError::StaleVersion { .. })
