@@ -78,6 +78,12 @@ impl DeviceRules {
         self.settled(id.device, id.stream).is_some_and(|settled| id.number < settled.next)
     }
 
+    /// Rows of a device's deliveries that went into other parts; deleted ones since are among them.
+    pub fn merged_rows(&self, device: DeviceId) -> u64 {
+        let its = self.settled.iter().filter(|known| known.device == device);
+        its.fold(0, |sum, known| sum.saturating_add(known.rows))
+    }
+
     /// Remembers of a part that was a delivery and is about to be merged that it was taken. Other parts leave nothing to remember.
     pub fn settle(&mut self, part: &PartEntry) {
         let Some(id) = part.delivery else { return };
