@@ -3,6 +3,7 @@
 
 mod attacks;
 mod interrupted;
+mod merged;
 mod ranges;
 mod versions;
 mod zones;
