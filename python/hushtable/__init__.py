@@ -37,12 +37,12 @@ from ._rehearsal import run
 from ._result import Account, Leakage, Result
 from ._schema import Column, Schema, propose, read_schema
 from ._server import Listed, Pushed, delete, ls, push
-from ._table import Appended, Plan, Table, encrypt, open, pull
+from ._table import Appended, Compacted, Plan, Table, encrypt, open, pull
 
 __version__: str = doctor()["version"]
 
 __all__ = [
-    "Accepted", "Account", "Appended", "Column", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key",
+    "Accepted", "Account", "Appended", "Column", "Compacted", "DamagedError", "DataError", "Expr", "HushError", "HushWarning", "InternalError", "Key",
     "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared", "Pushed", "Query",
     "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Schema", "Table", "UsageError", "accept", "avg",
     "col", "count", "delete", "device_key", "doctor", "encrypt", "expr", "keygen", "kurtosis", "lit", "ls", "max", "min", "open",

@@ -30,7 +30,7 @@ mod _hushtable {
     #[pymodule_export]
     use crate::devices::{accept, device_key};
     #[pymodule_export]
-    use crate::owner::{Key, append, encrypt};
+    use crate::owner::{Key, append, compact, encrypt};
     #[pymodule_export]
     use crate::schema::Schema;
     #[pymodule_export]
