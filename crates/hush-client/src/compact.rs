@@ -158,7 +158,11 @@ pub fn compact(
     key: &OwnerKey,
     progress: &dyn Progress,
 ) -> Result<CompactReport, ClientError> {
-    let opened = place.open(key.seed(), &options.pins)?;
+    let opened = {
+        // In a directory nobody makes a newer version between the look at the manifest and the look at the pins.
+        let _access = Destination::of(place)?;
+        place.open(key.seed(), &options.pins)?
+    };
     let wanted = Wanted::of(opened.manifest.manifest(), options.which);
     let report = CompactReport { state: CompactionState::of(opened.manifest.manifest()), ..CompactReport::default() };
     if wanted.is_empty() {

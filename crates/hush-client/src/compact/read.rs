@@ -106,8 +106,7 @@ impl<'a> Reader<'a> {
                     Recovered::Sealed(sealed - 1)
                 }
                 Protection::Encrypt | Protection::Decide => {
-                    let is_named = |key: &ColumnKey| key.encoding.quantity.columns().contains(&column.name.as_str());
-                    if !all.iter().any(|(key, _)| is_named(key)) {
+                    if !all.iter().any(|(key, _)| names(&key.encoding.quantity, &column.name)) {
                         columns.push(Recovered::Nothing);
                         continue;
                     }
@@ -213,6 +212,17 @@ impl<'a> Reader<'a> {
             Some(marks) => living(batch, marks),
             None => Ok(batch),
         }
+    }
+}
+
+/// Whether a quantity is computed from a column.
+fn names(quantity: &Quantity, column: &String) -> bool {
+    match quantity {
+        Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => name == column,
+        Quantity::BothValid(left, right) | Quantity::Product(left, right) => left == column || right == column,
+        Quantity::Log(factors) | Quantity::Monomial(factors) => factors.contains(column),
+        Quantity::Negative(factors) | Quantity::Zero(factors) => factors.contains(column),
+        Quantity::Where { quantity, present } => present.contains(column) || names(quantity, column),
     }
 }
 

@@ -71,7 +71,9 @@ fn two_compactions_at_once_do_each_part_once() {
             })
         };
         let appends = scope.spawn(|| (22..30).for_each(|row| case.append_to(place, row..row + 1)));
-        [each(Which::All), each(Which::Worth), appends].map(|thread| thread.join().unwrap());
+        for thread in [each(Which::All), each(Which::Worth), appends] {
+            thread.join().unwrap();
+        }
     });
     assert_eq!(numbers(&case.rows_at(place)), (0..30).collect::<Vec<_>>());
 }
@@ -83,7 +85,9 @@ fn in_a_directory_writers_wait_for_a_step() {
     std::thread::scope(|scope| {
         let appends = scope.spawn(|| (12..18).for_each(|row| case.append(row..row + 1)));
         let compactions = scope.spawn(|| (0..3).for_each(|_| drop(case.compact(Which::All))));
-        [appends, compactions].map(|thread| thread.join().unwrap());
+        for thread in [appends, compactions] {
+            thread.join().unwrap();
+        }
     });
     assert_eq!(numbers(&case.rows()), (0..18).collect::<Vec<_>>());
 }
