@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hush_bench::{analytics, appends, compactions, edge_grid, encryption, libraries, predictions, split_table};
+use hush_bench::{
+    analytics, appends, compactions, edge_grid, encryption, libraries, predictions, split_table,
+};
 use hush_terminal::size;
 
 /// Run a benchmark of the workloads that Hushtable was built for

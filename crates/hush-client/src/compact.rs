@@ -121,7 +121,11 @@ pub struct CompactReport {
 ///
 /// # Errors
 /// As [`TablePlace::look`].
-pub fn plan_compaction(place: TablePlace<'_>, which: Which, pins: &Pins) -> Result<CompactionPlan, ClientError> {
+pub fn plan_compaction(
+    place: TablePlace<'_>,
+    which: Which,
+    pins: &Pins,
+) -> Result<CompactionPlan, ClientError> {
     let signed = place.look(pins)?;
     let manifest = signed.manifest();
     let mut plan = CompactionPlan {
@@ -164,7 +168,8 @@ pub fn compact(
         place.open(key.seed(), &options.pins)?
     };
     let wanted = Wanted::of(opened.manifest.manifest(), options.which);
-    let report = CompactReport { state: CompactionState::of(opened.manifest.manifest()), ..CompactReport::default() };
+    let report =
+        CompactReport { state: CompactionState::of(opened.manifest.manifest()), ..CompactReport::default() };
     if wanted.is_empty() {
         return Ok(told(report, &opened.manifest));
     }
@@ -287,10 +292,11 @@ impl<'a> Compaction<'a> {
         let appender = Appender::new(destination.store(), step.present.manifest(), id)?;
         let appender = appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         let clear = clear_schema(schema);
-        let encrypt = |encryptor: &mut Encryptor, index: u32, batch: &RowBatch| -> Result<Encrypted, ClientError> {
-            let chunk = plan.encrypt(encryptor, index, batch)?;
-            Ok(Encrypted { clear: clear_rows(schema, &clear, batch)?, chunk })
-        };
+        let encrypt =
+            |encryptor: &mut Encryptor, index: u32, batch: &RowBatch| -> Result<Encrypted, ClientError> {
+                let chunk = plan.encrypt(encryptor, index, batch)?;
+                Ok(Encrypted { clear: clear_rows(schema, &clear, batch)?, chunk })
+            };
         let (before, gathered, waiting) = (peak_resident_bytes(), Gathered::new(), Vec::new());
         let mut line = Line {
             reader: &self.reader,
@@ -367,7 +373,11 @@ impl<'a> Compaction<'a> {
         step.parts().iter().for_each(|part| next.devices.settle(part));
         next.splice_parts(run.clone(), stored.appender.stored().iter().cloned());
         put_zones(present.manifest(), &mut next, run, &stored.bounds, destination)?;
-        next.record(ChangeKind::Compact, 0, step.parts().iter().map(|part| part.rows - part.living_rows()).sum());
+        next.record(
+            ChangeKind::Compact,
+            0,
+            step.parts().iter().map(|part| part.rows - part.living_rows()).sum(),
+        );
         let key = self.owner.verifying_key().to_bytes();
         Ok(Some(SignedManifest::sign(next, &key, |bytes| self.owner.sign(bytes))?))
     }
@@ -378,7 +388,9 @@ fn place_of(parts: &[PartEntry], among: &[PartEntry]) -> Option<usize> {
     let is_same = |(part, other): (&PartEntry, &PartEntry)| {
         PartEntry { first_chunk: None, ..part.clone() } == PartEntry { first_chunk: None, ..other.clone() }
     };
-    among.windows(parts.len().max(1)).position(|window| window.iter().zip(parts).all(|(a, b)| is_same((a, b))))
+    among
+        .windows(parts.len().max(1))
+        .position(|window| window.iter().zip(parts).all(|(a, b)| is_same((a, b))))
 }
 
 /// Gives the version `next` the zones of its parts, if the version before has some.
@@ -414,7 +426,11 @@ enum Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    fn of(place: TablePlace<'_>, destination: &'a Destination<'_>, part: &PartEntry) -> Result<Self, ClientError> {
+    fn of(
+        place: TablePlace<'_>,
+        destination: &'a Destination<'_>,
+        part: &PartEntry,
+    ) -> Result<Self, ClientError> {
         let TablePlace::Server(server, name) = place else { return Ok(Self::Here(destination.store())) };
         // Rows that are all deleted are not read.
         let files = files_of_part(part).filter(|_| part.living_rows() > 0);
@@ -475,9 +491,9 @@ impl Line<'_> {
     fn pass(&mut self, destination: &Destination<'_>, is_last: bool) -> Result<(), ClientError> {
         let (reader, waiting) = (self.reader, std::mem::take(&mut self.waiting));
         self.waiting_rows = 0;
-        let decrypted: Vec<RowBatch> = self
-            .pool
-            .install(|| waiting.par_iter().map(|chunk| reader.decrypt(chunk)).collect::<Result<_, ClientError>>())?;
+        let decrypted: Vec<RowBatch> = self.pool.install(|| {
+            waiting.par_iter().map(|chunk| reader.decrypt(chunk)).collect::<Result<_, ClientError>>()
+        })?;
         drop(waiting);
         decrypted.into_iter().try_for_each(|batch| self.gathered.take(batch))?;
         let (full, mut batches) = (CHUNK_ROWS as usize, Vec::new());

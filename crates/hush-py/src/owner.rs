@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use hush::{
-    AppendOptions, CompactOptions, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins, Present,
-    Protection, TableLocation, Which, WorkFactor,
+    AppendOptions, CompactOptions, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins,
+    Present, Protection, TableLocation, Which, WorkFactor,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -68,6 +68,7 @@ pub use store::Bucket;
 pub use store::files::foreign_entry;
 pub use store::{
     Appender, Catalog, CatalogEntry, Copied, Delivered, JOURNAL_NAME, KeysToStore, PartBounds, RecordLog,
-    SeenVersion, StoredPart, TableIdentity, TableLayout, TableStore, TableWriter, WriteAccess, check_seeds, files_of_part, named_files,
+    SeenVersion, StoredPart, TableIdentity, TableLayout, TableStore, TableWriter, WriteAccess, check_seeds,
+    files_of_part, named_files,
 };
 pub use uri::{StoreScheme, TableUri, TableUriError};

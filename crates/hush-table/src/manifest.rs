@@ -226,7 +226,8 @@ impl Manifest {
     /// Puts `new` parts in the place of those in `replaced`. All others keep the numbers that their chunks were written with, and the
     /// table counts its rows anew. Zones are the caller's.
     pub fn splice_parts(&mut self, replaced: Range<usize>, new: impl IntoIterator<Item = PartEntry>) {
-        let written = |(place, part): (PartPlace, &PartEntry)| (part.clone(), Some(part.first_written(place)));
+        let written =
+            |(place, part): (PartPlace, &PartEntry)| (part.clone(), Some(part.first_written(place)));
         let mut parts: Vec<(PartEntry, Option<u32>)> = self.placed_parts().map(written).collect();
         let end = replaced.end.min(parts.len());
         let new = new.into_iter().map(|part| (part, None));

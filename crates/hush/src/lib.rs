@@ -38,12 +38,13 @@ pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, TableSummary};
 pub use hush_client::{
     Accepted, Account, Analysis, AppendOptions, AppendReport, CompactOptions, CompactReport, CompactionPlan,
-    CompactionState, Counted, DUE_PARTS, DeviceFit, EncryptOptions, Encrypted,
-    ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, Moved,
+    CompactionState, Counted, DUE_PARTS, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount,
+    EvalOptions, Evaluation, Explanation, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, Moved,
     NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery,
     Present, PrivateHalf, ProfileInUse, Progress, Proposal, Pushed, Rehearsal, RehearsalOptions,
     RejectedDelivery, Revoked, SchemeKind, SecurityLine, Silent, TableDecryption, TablePlace, UnusedProfile,
-    VectorSource, Verified, Which, WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
+    VectorSource, Verified, Which, WorkFactor, harden_process, peak_resident_bytes, profile_path,
+    schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,

@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use hush::{
-    CompactOptions, CompactReport, CompactionPlan, CompactionState, DUE_PARTS, Error, MOST_DELETED_PERCENT, OwnerKey,
-    Phases, TableLocation, TablePlace, Which,
+    CompactOptions, CompactReport, CompactionPlan, CompactionState, DUE_PARTS, Error, MOST_DELETED_PERCENT,
+    OwnerKey, Phases, TableLocation, TablePlace, Which,
 };
 use serde_json::json;
 
@@ -57,7 +57,8 @@ fn compacted(name: &str, report: &CompactReport, which: Which) -> String {
     if report.steps == 0 {
         return format!("{}. {now}", nothing(&report.state, which));
     }
-    let steps = if report.steps == 1 { String::new() } else { format!(", in {} versions", grouped(report.steps)) };
+    let steps =
+        if report.steps == 1 { String::new() } else { format!(", in {} versions", grouped(report.steps)) };
     format!(
         "Compacted {} into {}{steps}: {} became {}{}. {now}",
         parts(report.parts),
@@ -91,7 +92,11 @@ fn nothing(state: &CompactionState, which: Which) -> String {
             small(state.small_parts),
             state.deleted_percent,
         ),
-        _ => format!("Nothing to compact: {} side by side, {} % of a part deleted", small(state.small_parts), state.deleted_percent),
+        _ => format!(
+            "Nothing to compact: {} side by side, {} % of a part deleted",
+            small(state.small_parts),
+            state.deleted_percent
+        ),
     }
 }
 

@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use hush::{
-    CompactionState, CopyTarget, Error, Listing, Manifest, Present, PrivateHalf, Protection, Pushed, TableLocation,
+    CompactionState, CopyTarget, Error, Listing, Manifest, Present, PrivateHalf, Protection, Pushed,
+    TableLocation,
 };
 use serde_json::json;
 

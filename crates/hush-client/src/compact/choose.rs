@@ -77,13 +77,15 @@ impl Traits {
 
 /// Whether more of its rows are deleted than a part may keep.
 fn is_thinned(part: &PartEntry) -> bool {
-    part.dead.is_some_and(|dead| dead.rows.saturating_mul(100) > part.rows.saturating_mul(MOST_DELETED_PERCENT))
+    part.dead
+        .is_some_and(|dead| dead.rows.saturating_mul(100) > part.rows.saturating_mul(MOST_DELETED_PERCENT))
 }
 
 /// Whether a part has less than half of the rows and of the bytes that a part may have, deleted rows left out.
 fn is_small(part: &PartEntry) -> bool {
     let living = part.living_rows();
-    let largest = [part.clear, part.encrypted].into_iter().flatten().map(|file| file.bytes).max().unwrap_or(0);
+    let largest =
+        [part.clear, part.encrypted].into_iter().flatten().map(|file| file.bytes).max().unwrap_or(0);
     let bytes = u128::from(largest) * u128::from(living) / u128::from(part.rows.max(1));
     living < FULL_ROWS / 2 && bytes < u128::from(PART_TARGET_BYTES / 2)
 }
@@ -92,7 +94,12 @@ fn is_small(part: &PartEntry) -> bool {
 fn continued(manifest: &Manifest) -> Vec<bool> {
     let numbers = manifest.placed_parts().map(|(place, part)| {
         let first = part.first_written(place);
-        (part.delivery.is_some(), part.append.map(|append| append.id), first, first.saturating_add(part.chunks))
+        (
+            part.delivery.is_some(),
+            part.append.map(|append| append.id),
+            first,
+            first.saturating_add(part.chunks),
+        )
     });
     let numbers: Vec<_> = numbers.collect();
     let next = numbers.iter().skip(1).map(Some).chain([None]);
@@ -121,9 +128,11 @@ pub(super) fn chosen(manifest: &Manifest, which: Which) -> Vec<Range<usize>> {
         Which::Deleted => manifest.parts.iter().map(|part| part.dead.is_some()).collect(),
         Which::Due | Which::Worth => traits.thinned,
     };
-    let marked: Vec<bool> = by_itself.iter().zip(&traits.small).map(|(itself, small)| *itself || *small).collect();
+    let marked: Vec<bool> =
+        by_itself.iter().zip(&traits.small).map(|(itself, small)| *itself || *small).collect();
     let has_reason = |run: &Range<usize>| by_itself.get(run.clone()).is_some_and(|run| run.contains(&true));
-    let found = runs(&marked).map(|run| if which == Which::Due { grown(manifest, &by_itself, run) } else { run });
+    let found =
+        runs(&marked).map(|run| if which == Which::Due { grown(manifest, &by_itself, run) } else { run });
     let fewest = if which == Which::Due { DUE_PARTS } else { 2 };
     found.filter(|run| run.len() >= fewest || has_reason(run)).collect()
 }
@@ -173,7 +182,9 @@ impl Wanted {
     /// rule, and goes with those behind it.
     pub(super) fn next_step(&self, manifest: &Manifest) -> Option<Range<usize>> {
         let small = Traits::of(manifest).small;
-        let is_in = |names: &HashSet<Digest>, part: &PartEntry| name_of(part).is_some_and(|name| names.contains(&name));
+        let is_in = |names: &HashSet<Digest>, part: &PartEntry| {
+            name_of(part).is_some_and(|name| names.contains(&name))
+        };
         let is_chosen = |part: &PartEntry| is_in(&self.chosen, part);
         let parts = manifest.parts.iter().zip(small);
         let marked: Vec<bool> =
@@ -197,8 +208,9 @@ impl Wanted {
             });
             run.start..run.start + taken.count()
         };
-        let has_chosen =
-            |run: &Range<usize>| manifest.parts.get(run.clone()).is_some_and(|parts| parts.iter().any(is_chosen));
+        let has_chosen = |run: &Range<usize>| {
+            manifest.parts.get(run.clone()).is_some_and(|parts| parts.iter().any(is_chosen))
+        };
         // Each step uses up a part that was chosen, so that they end.
         runs(&marked).filter(is_worth).map(prefix).find(has_chosen)
     }

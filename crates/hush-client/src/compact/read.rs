@@ -49,14 +49,21 @@ enum Recovered<'a> {
     /// The sealed column with this number.
     Sealed(usize),
     /// From the encoded columns at these places of [`Reader::keys`].
-    Encrypted { column: &'a Column, value: usize, valid: Option<usize>, form: Form },
+    Encrypted {
+        column: &'a Column,
+        value: usize,
+        valid: Option<usize>,
+        form: Form,
+    },
 }
 
 /// The numbers as which values are encrypted.
 #[derive(Clone, Copy)]
 enum Form {
     /// Reals, rounded to so many digits after the point.
-    F64 { digits: usize },
+    F64 {
+        digits: usize,
+    },
     I64,
     I128,
 }
@@ -175,7 +182,8 @@ impl<'a> Reader<'a> {
     pub(super) fn decrypt(&self, sealed: &Sealed) -> Result<RowBatch, ClientError> {
         let Sealed { chunk, clear, living: marks, append } = sealed;
         let cells = self.keys.iter().zip(&chunk.encoded).map(|((key, bound), blob)| {
-            let seed = chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
+            let seed =
+                chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
             decrypt_chunk(key, (seed, chunk.written, chunk.rows), blob, bound, None)
         });
         let cells = cells.collect::<Result<Vec<Cells>, ClientError>>()?;
@@ -194,7 +202,9 @@ impl<'a> Reader<'a> {
                     let plain = seal.open(&sealed_place(*number as u32, *append, chunk.written), blob)?;
                     let array = from_ipc(&plain)?;
                     if array.len() != chunk.rows as usize {
-                        return Err(ClientError::Internal { what: "a sealed column has other rows than its chunk" });
+                        return Err(ClientError::Internal {
+                            what: "a sealed column has other rows than its chunk",
+                        });
                     }
                     Some(ColumnData::Array(array))
                 }
@@ -219,7 +229,9 @@ impl<'a> Reader<'a> {
 fn names(quantity: &Quantity, column: &String) -> bool {
     match quantity {
         Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => name == column,
-        Quantity::BothValid(left, right) | Quantity::Product(left, right) => left == column || right == column,
+        Quantity::BothValid(left, right) | Quantity::Product(left, right) => {
+            left == column || right == column
+        }
         Quantity::Log(factors) | Quantity::Monomial(factors) => factors.contains(column),
         Quantity::Negative(factors) | Quantity::Zero(factors) => factors.contains(column),
         Quantity::Where { quantity, present } => present.contains(column) || names(quantity, column),
@@ -241,7 +253,12 @@ fn form_of(column: &Column, allowed: Option<&Allowed>) -> Option<Form> {
 }
 
 /// Decrypted cells as they are encrypted: 0 where missing.
-fn units(column: &Column, value: &Cells, valid: Option<&Cells>, form: Form) -> Result<TypedColumn, ClientError> {
+fn units(
+    column: &Column,
+    value: &Cells,
+    valid: Option<&Cells>,
+    form: Form,
+) -> Result<TypedColumn, ClientError> {
     let nulls = valid.map(Cells::nulls).transpose()?;
     let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
     let values = match (value, form) {
@@ -254,7 +271,8 @@ fn units(column: &Column, value: &Cells, valid: Option<&Cells>, form: Form) -> R
         }
         (Cells::Approx(reals), Form::F64 { digits }) => {
             let rounded = reals.iter().enumerate();
-            let rounded = rounded.map(|(row, real)| if is_null(row) { 0.0 } else { to_digits(*real, digits) });
+            let rounded =
+                rounded.map(|(row, real)| if is_null(row) { 0.0 } else { to_digits(*real, digits) });
             Values::F64(rounded.collect())
         }
         _ => return Err(ClientError::Internal { what: "a column is not encrypted as its schema says" }),

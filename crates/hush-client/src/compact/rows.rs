@@ -186,7 +186,8 @@ mod tests {
     }
 
     fn texts(batch: &RowBatch) -> (Vec<String>, Vec<i64>, Option<Vec<bool>>) {
-        let (Some(ColumnData::Array(array)), Some(ColumnData::Units(units))) = (&batch.columns[1], &batch.columns[2])
+        let (Some(ColumnData::Array(array)), Some(ColumnData::Units(units))) =
+            (&batch.columns[1], &batch.columns[2])
         else {
             panic!("{batch:?}")
         };

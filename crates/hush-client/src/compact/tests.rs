@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::array_value_to_string;
-use hush_plan::Quantity;
+use hush_plan::{Needs, Quantity, needs_of};
 use hush_remote::Silent;
 use hush_table::source::{OpenOptions, Source};
 use hush_table::{DeadRows, TableStore};
@@ -115,10 +115,9 @@ impl Case {
         let case = Self::empty();
         std::fs::write(case.path("schema.toml"), SCHEMA).unwrap();
         let schema = crate::read_approved_schema(&case.path("schema.toml")).unwrap();
-        let needs = {
-            let queries = hush_plan::sql::parse_workload(&schema, WORKLOAD).unwrap();
-            hush_plan::needs_of(&schema, &queries).unwrap()
-        };
+        let queries = hush_plan::sql::parse_workload(&schema, WORKLOAD).unwrap();
+        let mut needs = Needs::of_purposes(&schema).unwrap();
+        needs.merge(needs_of(&schema, &queries).unwrap());
         let encodings = plan_encodings(&schema, &needs, schema.max_rows).unwrap();
         let half = PrivateHalf { schema, encodings };
         let sources: Vec<Source> = (0..parts).map(|part| source(2 * part..2 * part + 2)).collect();
@@ -233,7 +232,8 @@ impl Case {
 }
 
 fn answers_of(table: &OwnedTable) -> (Vec<Vec<String>>, f64) {
-    let ask = |sql: &str| texts(&table.ask(sql, &Silent).unwrap_or_else(|error| panic!("{sql}: {error}")).batches);
+    let ask =
+        |sql: &str| texts(&table.ask(sql, &Silent).unwrap_or_else(|error| panic!("{sql}: {error}")).batches);
     let level = ask("SELECT SUM(level) AS s FROM t").concat();
     (QUERIES.iter().map(|sql| ask(sql)).collect(), level.trim().parse().unwrap_or(0.0))
 }
@@ -251,7 +251,9 @@ fn texts(batches: &[RecordBatch]) -> Vec<String> {
 
 /// The numbers of the rows that a table gives back, by their sealed names.
 fn numbers(rows: &[String]) -> Vec<usize> {
-    rows.iter().map(|row| row.split('|').next().unwrap().strip_prefix("id").unwrap().parse().unwrap()).collect()
+    rows.iter()
+        .map(|row| row.split('|').next().unwrap().strip_prefix("id").unwrap().parse().unwrap())
+        .collect()
 }
 
 fn assert_same(before: &(Vec<Vec<String>>, f64), after: &(Vec<Vec<String>>, f64), rows: usize) {
@@ -297,8 +299,7 @@ fn deleted_rows_go_and_parts_without_rows_too() {
     let (rows, answers) = (case.rows(), case.answers());
     let kept: Vec<usize> = (1..9).chain([20, 22]).collect();
     assert_eq!(numbers(&rows), kept);
-    let plan =
-        plan_compaction(TablePlace::Directory(&case.path("T")), Which::Worth, &case.pins).unwrap();
+    let plan = plan_compaction(TablePlace::Directory(&case.path("T")), Which::Worth, &case.pins).unwrap();
     assert_eq!((plan.parts, plan.rows, plan.removed_rows, plan.table_rows), (3, 10, 13, 10));
     assert_eq!((plan.state.deleted_percent, plan.version), (100, 6));
     let report = case.compact(Which::Worth);
@@ -426,7 +427,8 @@ fn more_rows_than_a_part_holds_are_done_in_steps() {
     assert_eq!((report.table_rows, report.removed_rows), (560_000, 0));
     assert_eq!(numbers(&case.rows()), (0..560_000).collect::<Vec<_>>());
     // Every part was written anew, once or with the next step.
-    let made: HashSet<_> = case.manifest().parts.iter().filter_map(|part| part.append).map(|a| a.id).collect();
+    let made: HashSet<_> =
+        case.manifest().parts.iter().filter_map(|part| part.append).map(|a| a.id).collect();
     assert_eq!(made.len() as u64, report.steps.min(made.len() as u64));
     assert_eq!(case.compact(Which::Worth).steps, 0);
 }

@@ -88,11 +88,21 @@ impl DeviceRules {
     pub fn settle(&mut self, part: &PartEntry) {
         let Some(id) = part.delivery else { return };
         let Some(file) = part.encrypted.or(part.clear) else { return };
-        let place = self.settled.partition_point(|known| (known.device, known.stream) < (id.device, id.stream));
+        let place =
+            self.settled.partition_point(|known| (known.device, known.stream) < (id.device, id.stream));
         let rows = part.living_rows();
-        let fresh =
-            Settled { device: id.device, stream: id.stream, next: id.number.saturating_add(1), last: file.digest, rows };
-        match self.settled.get_mut(place).filter(|known| (known.device, known.stream) == (id.device, id.stream)) {
+        let fresh = Settled {
+            device: id.device,
+            stream: id.stream,
+            next: id.number.saturating_add(1),
+            last: file.digest,
+            rows,
+        };
+        match self
+            .settled
+            .get_mut(place)
+            .filter(|known| (known.device, known.stream) == (id.device, id.stream))
+        {
             Some(known) if known.next < fresh.next => {
                 *known = Settled { rows: known.rows.saturating_add(rows), ..fresh };
             }

@@ -260,9 +260,7 @@ fn settled(table: &SignedManifest, signed: &SignedDelivery) -> Result<Option<Del
             let file = signed.delivery().encrypted.or(signed.delivery().clear);
             known(file.is_some_and(|file| file.digest == merged.last)).map(Some)
         }
-        Some(next) if next < merged.next => {
-            Err(TableError::BadDelivery { fault: DeliveryFault::Settled })
-        }
+        Some(next) if next < merged.next => Err(TableError::BadDelivery { fault: DeliveryFault::Settled }),
         _ => Ok(None),
     }
 }

@@ -88,7 +88,9 @@ impl TableStore {
     /// The parts in a list of those that went.
     fn gone(&self, name: &str) -> Result<Vec<PartName>, TableError> {
         let path = self.folder(VERSIONS_NAME).join(name);
-        let Lookup::Object(source, _) = self.fetch(&path, MAX_CONTAINER_BYTES)? else { return Ok(Vec::new()) };
+        let Lookup::Object(source, _) = self.fetch(&path, MAX_CONTAINER_BYTES)? else {
+            return Ok(Vec::new());
+        };
         let bytes = source.read_all();
         let bytes = bytes.map_err(|cause| TableError::failed(Operation::Read, path.to_string(), cause))?;
         Ok(String::from_utf8_lossy(&bytes).lines().filter_map(PartName::of_file).collect())

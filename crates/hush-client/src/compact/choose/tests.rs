@@ -12,9 +12,7 @@ const CHUNK: u64 = CHUNK_ROWS as u64;
 fn table(parts: &[(u64, u64)]) -> Manifest {
     let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2");
     let mut table = TableStore::local_existing(golden).unwrap().load().unwrap().manifest().clone();
-    let file = |number: usize, bytes| {
-        Some(PartFile { digest: Digest::of(&number.to_le_bytes()), bytes })
-    };
+    let file = |number: usize, bytes| Some(PartFile { digest: Digest::of(&number.to_le_bytes()), bytes });
     let part = |(number, (rows, dead)): (usize, &(u64, u64))| PartEntry {
         rows: *rows,
         chunks: rows.div_ceil(CHUNK) as u32,
@@ -140,7 +138,8 @@ fn steps(mut table: Manifest, which: Which) -> (Manifest, Vec<usize>) {
             let (here, number) = (rows.min(64 * CHUNK), 100_000 * found.len() + made.len());
             let mut part = self::table(&[(here, 0)]).parts.remove(0);
             part.encrypted.as_mut().unwrap().digest = Digest::of(&number.to_le_bytes());
-            part.append = Some(Appended { id: AppendId::from_bytes([200 + found.len() as u8 % 50; 16]), first });
+            part.append =
+                Some(Appended { id: AppendId::from_bytes([200 + found.len() as u8 % 50; 16]), first });
             first += part.chunks;
             made.push(part);
             rows -= here;
@@ -154,7 +153,8 @@ fn steps(mut table: Manifest, which: Which) -> (Manifest, Vec<usize>) {
 #[test]
 fn steps_end_and_leave_nothing_to_do() {
     let full = 64 * CHUNK;
-    let mixed = [vec![(full, 1); 3], small(30), vec![(full, full / 2); 5], small(1), vec![(full / 3, 0); 9]].concat();
+    let mixed =
+        [vec![(full, 1); 3], small(30), vec![(full, full / 2); 5], small(1), vec![(full / 3, 0); 9]].concat();
     for parts in [small(3), mixed.clone(), vec![(full / 2 - 1, 0); 20], vec![(full, full); 4]] {
         for which in [Which::Worth, Which::Deleted, Which::All, Which::Due] {
             let before = table(&parts);

@@ -11,7 +11,8 @@ use crate::devices::revoke_device;
 const HONEST: i64 = 1 + 2 + 3 + 1000;
 
 fn compact_all(fleet: &Fleet) -> CompactReport {
-    let options = CompactOptions { which: Which::All, threads: 2, memory_limit: None, pins: Pins::forgetful() };
+    let options =
+        CompactOptions { which: Which::All, threads: 2, memory_limit: None, pins: Pins::forgetful() };
     compact(TablePlace::Directory(&fleet.table()), &options, &fleet.owner, &Silent).unwrap()
 }
 
@@ -64,7 +65,8 @@ fn rows_that_were_merged_cannot_be_removed_as_a_devices() {
     fleet.accept(&[]);
     let (table, pins) = (fleet.table(), Pins::forgetful());
     let device = fleet.device.id().to_string();
-    let revoked = revoke_device(TablePlace::Directory(&table), &fleet.owner, &pins, &device[..10], true).unwrap();
+    let revoked =
+        revoke_device(TablePlace::Directory(&table), &fleet.owner, &pins, &device[..10], true).unwrap();
     assert_eq!((revoked.removed_rows, revoked.left_rows, revoked.merged_rows), (4, 4, 4));
     assert_eq!(fleet.sum(), 500 + HONEST);
 }

@@ -228,7 +228,8 @@ fn streams_that_were_merged_rise_and_are_few_enough() {
     let (found, limit) = (MAX_SETTLED as u64 + 1, MAX_SETTLED as u64);
     let many = (0..=MAX_SETTLED as u32).map(|stream| settled(stream, 1)).collect();
     assert_eq!(fault(many), Err(ManifestFault::TooMany { what: Counted::Settled, found, limit }));
-    for wrong in [vec![settled(1, 1), settled(1, 2)], vec![settled(2, 1), settled(1, 1)], vec![settled(1, 0)]] {
+    for wrong in [vec![settled(1, 1), settled(1, 2)], vec![settled(2, 1), settled(1, 1)], vec![settled(1, 0)]]
+    {
         assert_eq!(fault(wrong), Err(ManifestFault::DeviceRules));
     }
 }
