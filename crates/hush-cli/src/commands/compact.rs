@@ -101,7 +101,8 @@ fn nothing(state: &CompactionState, which: Which) -> String {
 }
 
 fn small(count: u64) -> String {
-    if count == 1 { "1 small part".to_owned() } else { format!("{} small parts", grouped(count)) }
+    // One alone has no neighbour to go with.
+    if count < 2 { "no small parts".to_owned() } else { format!("{} small parts", grouped(count)) }
 }
 
 fn parts(count: u64) -> String {
