@@ -10,6 +10,7 @@
 
 mod choose;
 pub(crate) mod error;
+mod line;
 mod read;
 mod rows;
 #[cfg(test)]
@@ -20,26 +21,24 @@ use std::time::Duration;
 
 use hush_encode::{clear_rows, clear_schema};
 use hush_keys::{Encryptor, OwnerSeed};
-use hush_remote::{Progress, RemoteServer};
+use hush_remote::Progress;
 use hush_system::memory::peak_resident_bytes;
 use hush_table::manifest::{ChangeKind, PartPlace};
 use hush_table::source::RowBatch;
 use hush_table::{
-    AppendId, Appender, CHUNK_ROWS, FileKind, Manifest, PartBounds, PartEntry, PartFile, SignedManifest,
-    TableStore, files_of_part,
+    AppendId, Appender, FileKind, Manifest, PartBounds, PartEntry, SignedManifest, files_of_part,
 };
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 pub use self::choose::{CompactionState, DUE_PARTS, MOST_DELETED_PERCENT, Which};
 use self::choose::{Wanted, chosen};
 pub use self::error::{CompactError, Lacking};
-use self::read::{Reader, Sealed};
-use self::rows::Gathered;
+use self::line::{Files, Line, Stored};
+use self::read::Reader;
 use crate::append::destination::{Destination, is_overtaken};
 use crate::append::step_aside;
 use crate::chunk::{ChunkPlan, seals_of};
 use crate::columns::keys_of;
-use crate::encrypt::{Encrypted, Flow, check_memory, flow_of};
+use crate::encrypt::{Encrypted, check_memory, flow_of};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
@@ -51,8 +50,6 @@ use crate::threads::thread_pool;
 const MOST_OVERTAKEN: u32 = 200;
 /// Times that one step is done at most.
 const MOST_TRIES: u32 = 20;
-/// Stored chunks, for each that may be in work, that are decrypted together: chunks of small parts have few rows.
-const CHUNKS_IN_ONE: usize = 8;
 /// Time between two steps in a directory, in which a writer that waits for its lock gets it.
 const BREATH: Duration = Duration::from_millis(30);
 
@@ -199,12 +196,6 @@ struct Step {
     run: Range<usize>,
 }
 
-/// What a step has encrypted and stored.
-struct Stored {
-    appender: Appender,
-    bounds: PartBounds,
-}
-
 impl Step {
     fn parts(&self) -> &[PartEntry] {
         self.present.manifest().parts.get(self.run.clone()).unwrap_or_default()
@@ -244,7 +235,7 @@ impl<'a> Compaction<'a> {
             match self.commit(&step, stored, &destination)? {
                 Some(version) => {
                     count(&mut report, &step, &made, &wanted);
-                    wanted.made(&made);
+                    wanted.done(step.parts(), &made);
                     (present, tries) = (version, 0);
                 }
                 None => tries += 1,
@@ -297,19 +288,8 @@ impl<'a> Compaction<'a> {
                 let chunk = plan.encrypt(encryptor, index, batch)?;
                 Ok(Encrypted { clear: clear_rows(schema, &clear, batch)?, chunk })
             };
-        let (before, gathered, waiting) = (peak_resident_bytes(), Gathered::new(), Vec::new());
-        let mut line = Line {
-            reader: &self.reader,
-            encrypt: &encrypt,
-            pool: &pool,
-            flow,
-            waiting,
-            waiting_rows: 0,
-            gathered,
-            next_chunk: 0,
-            appender,
-            sent: 0,
-        };
+        let before = peak_resident_bytes();
+        let mut line = Line::new(&self.reader, &encrypt, &pool, flow, appender);
         for (place, entry) in step.placed() {
             let files = Files::of(self.place, destination, entry)?;
             self.reader.each_chunk(files.store(), step.present.manifest(), (place, entry), |chunk| {
@@ -417,111 +397,6 @@ fn put_zones(
         server.send_parts(name, memory, [(FileKind::Zones, file)])?;
     }
     Ok(())
-}
-
-/// The files of a part that is read: those of a directory or bucket, or copies in memory of a server's.
-enum Files<'a> {
-    Here(&'a TableStore),
-    Fetched(TableStore),
-}
-
-impl<'a> Files<'a> {
-    fn of(
-        place: TablePlace<'_>,
-        destination: &'a Destination<'_>,
-        part: &PartEntry,
-    ) -> Result<Self, ClientError> {
-        let TablePlace::Server(server, name) = place else { return Ok(Self::Here(destination.store())) };
-        // Rows that are all deleted are not read.
-        let files = files_of_part(part).filter(|_| part.living_rows() > 0);
-        Ok(Self::Fetched(fetched(server, name, files)?))
-    }
-
-    fn store(&self) -> &TableStore {
-        match self {
-            Self::Here(store) => store,
-            Self::Fetched(store) => store,
-        }
-    }
-}
-
-fn fetched(
-    server: &RemoteServer,
-    name: &str,
-    files: impl Iterator<Item = (FileKind, PartFile)>,
-) -> Result<TableStore, ClientError> {
-    let memory = TableStore::memory();
-    for (kind, file) in files {
-        memory.put_received(kind, file, server.part(name, kind, file)?.into())?;
-    }
-    Ok(memory)
-}
-
-/// Encrypts a chunk of rows under its number.
-type Encrypting<'a> = dyn Fn(&mut Encryptor, u32, &RowBatch) -> Result<Encrypted, ClientError> + Sync + 'a;
-
-/// Decrypts stored chunks and encrypts their rows in new ones, some at a time on all threads.
-struct Line<'a> {
-    reader: &'a Reader<'a>,
-    encrypt: &'a Encrypting<'a>,
-    pool: &'a rayon::ThreadPool,
-    flow: Flow,
-    /// Chunks that are not decrypted yet, and their rows.
-    waiting: Vec<Sealed>,
-    waiting_rows: usize,
-    gathered: Gathered,
-    next_chunk: u32,
-    appender: Appender,
-    /// Parts that were sent on.
-    sent: usize,
-}
-
-impl Line<'_> {
-    fn take(&mut self, chunk: Sealed, destination: &Destination<'_>) -> Result<(), ClientError> {
-        self.waiting_rows += chunk.rows();
-        self.waiting.push(chunk);
-        let window = self.flow.window();
-        if self.waiting_rows >= window * CHUNK_ROWS as usize || self.waiting.len() >= CHUNKS_IN_ONE * window {
-            self.pass(destination, false)?;
-        }
-        Ok(())
-    }
-
-    /// Decrypts what waits, and encrypts what fills chunks; at the end the rest too.
-    fn pass(&mut self, destination: &Destination<'_>, is_last: bool) -> Result<(), ClientError> {
-        let (reader, waiting) = (self.reader, std::mem::take(&mut self.waiting));
-        self.waiting_rows = 0;
-        let decrypted: Vec<RowBatch> = self.pool.install(|| {
-            waiting.par_iter().map(|chunk| reader.decrypt(chunk)).collect::<Result<_, ClientError>>()
-        })?;
-        drop(waiting);
-        decrypted.into_iter().try_for_each(|batch| self.gathered.take(batch))?;
-        let (full, mut batches) = (CHUNK_ROWS as usize, Vec::new());
-        while self.gathered.rows() >= full || (is_last && self.gathered.rows() > 0) {
-            batches.push((self.next_chunk, self.gathered.cut(full)?));
-            self.next_chunk += 1;
-        }
-        let encrypt = self.encrypt;
-        let encrypted: Vec<Encrypted> = self.pool.install(|| {
-            let made = batches
-                .par_iter()
-                .map_init(Encryptor::new, |encryptor, (index, batch)| encrypt(encryptor, *index, batch));
-            made.collect::<Result<_, ClientError>>()
-        })?;
-        for Encrypted { clear, chunk } in encrypted {
-            self.appender.push(&clear, chunk)?;
-            self.sent = destination.send(self.appender.stored(), self.sent)?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self, destination: &Destination<'_>) -> Result<Stored, ClientError> {
-        self.pass(destination, true)?;
-        self.appender.finish()?;
-        destination.send(self.appender.stored(), self.sent)?;
-        let bounds = self.appender.take_bounds();
-        Ok(Stored { appender: self.appender, bounds })
-    }
 }
 
 fn bytes_of(part: &PartEntry) -> u64 {

@@ -62,7 +62,7 @@ impl CompactionState {
 /// What the parts of a table are like, one entry for each.
 struct Traits {
     small: Vec<bool>,
-    /// Whether more of a part is deleted than is left standing.
+    /// Whether more of its rows are deleted than a part may keep.
     thinned: Vec<bool>,
 }
 
@@ -163,9 +163,12 @@ impl Wanted {
         Self { which, chosen: parts.filter_map(name_of).collect(), made: HashSet::new() }
     }
 
-    /// Remembers parts that were made of chosen ones.
-    pub(super) fn made(&mut self, parts: &[PartEntry]) {
-        self.made.extend(parts.iter().filter_map(name_of));
+    /// Remembers a step: what it took is done with, even where a new part has the same file.
+    pub(super) fn done(&mut self, taken: &[PartEntry], made: &[PartEntry]) {
+        for name in taken.iter().filter_map(name_of) {
+            self.chosen.remove(&name);
+        }
+        self.made.extend(made.iter().filter_map(name_of));
     }
 
     /// Whether a part was made by an earlier step.

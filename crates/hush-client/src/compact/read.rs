@@ -53,13 +53,13 @@ enum Recovered<'a> {
         column: &'a Column,
         value: usize,
         valid: Option<usize>,
-        form: Form,
+        form: EncryptedAs,
     },
 }
 
 /// The numbers as which values are encrypted.
 #[derive(Clone, Copy)]
-enum Form {
+enum EncryptedAs {
     /// Reals, rounded to so many digits after the point.
     F64 {
         digits: usize,
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
                         return Err(lost(Lacking::Missing).into());
                     }
                     let bound = needed.get(value).map(|(_, bound)| &bound.values);
-                    let form = form_of(column, bound).ok_or_else(|| lost(Lacking::Digits))?;
+                    let form = numbers_of(column, bound).ok_or_else(|| lost(Lacking::Digits))?;
                     Recovered::Encrypted { column, value, valid, form }
                 }
             });
@@ -239,17 +239,17 @@ fn names(quantity: &Quantity, column: &String) -> bool {
 }
 
 /// The form in which a source's values of this column are encrypted; `None` if they are known less well than the schema declares.
-fn form_of(column: &Column, allowed: Option<&Allowed>) -> Option<Form> {
+fn numbers_of(column: &Column, allowed: Option<&Allowed>) -> Option<EncryptedAs> {
     let Some(bounds) = column_bounds(column) else {
         let ColumnType::Float { digits } = column.kind else { return None };
         let Some(Allowed::Approx { error, .. }) = allowed else { return None };
         // One digit more than is declared, as decryption shows them, if rounding to it is stable.
         let is_stable = |digits: &usize| *error < 0.5 * 10_f64.powi(-(*digits as i32));
         let digits = [usize::from(digits) + 1, usize::from(digits)].into_iter().find(is_stable)?;
-        return Some(Form::F64 { digits });
+        return Some(EncryptedAs::F64 { digits });
     };
     let is_short = i64::try_from(bounds.low).is_ok() && i64::try_from(bounds.high).is_ok();
-    Some(if is_short { Form::I64 } else { Form::I128 })
+    Some(if is_short { EncryptedAs::I64 } else { EncryptedAs::I128 })
 }
 
 /// Decrypted cells as they are encrypted: 0 where missing.
@@ -257,19 +257,19 @@ fn units(
     column: &Column,
     value: &Cells,
     valid: Option<&Cells>,
-    form: Form,
+    form: EncryptedAs,
 ) -> Result<TypedColumn, ClientError> {
     let nulls = valid.map(Cells::nulls).transpose()?;
     let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
     let values = match (value, form) {
-        (Cells::Exact(units), Form::I64 | Form::I128) => {
+        (Cells::Exact(units), EncryptedAs::I64 | EncryptedAs::I128) => {
             check_declared(column, units, nulls.as_ref())?;
             match form {
-                Form::I64 => Values::I64(narrowed(units)?),
+                EncryptedAs::I64 => Values::I64(narrowed(units)?),
                 _ => Values::I128(narrowed(units)?),
             }
         }
-        (Cells::Approx(reals), Form::F64 { digits }) => {
+        (Cells::Approx(reals), EncryptedAs::F64 { digits }) => {
             let rounded = reals.iter().enumerate();
             let rounded =
                 rounded.map(|(row, real)| if is_null(row) { 0.0 } else { to_digits(*real, digits) });

@@ -144,7 +144,7 @@ fn steps(mut table: Manifest, which: Which) -> (Manifest, Vec<usize>) {
             made.push(part);
             rows -= here;
         }
-        wanted.made(&made);
+        wanted.done(&table.parts[run.clone()].to_vec(), &made);
         table.splice_parts(run, made);
     }
     (table, found)
