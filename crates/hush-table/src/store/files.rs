@@ -291,14 +291,17 @@ pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
     let keys = directory.join(super::KEYS_NAME);
     let lock = directory.join(LOCK_NAME);
     let deliveries = directory.join(super::DELIVERIES_NAME);
+    let versions = directory.join(super::VERSIONS_NAME);
     let steps = [
         fs::remove_dir(&parts),
         fs::remove_dir(&keys),
         fs::remove_dir(&deliveries),
+        fs::remove_dir(&versions),
         fs::remove_file(&lock),
         fs::remove_dir(directory),
     ];
-    for (step, place) in steps.into_iter().zip([parts.as_path(), &keys, &deliveries, &lock, directory]) {
+    let places = [parts.as_path(), &keys, &deliveries, &versions, &lock, directory];
+    for (step, place) in steps.into_iter().zip(places) {
         match step {
             Err(cause)
                 if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) =>
