@@ -129,7 +129,8 @@ fn revoke(args: &Revoke) -> Result<(), Error> {
         return print_json(&revoked);
     }
     let mut rows = match (revoked.removed_rows, revoked.left_rows - revoked.merged_rows) {
-        (0, 0) => "No part of the table is its own.".to_owned(),
+        (0, 0) if revoked.merged_rows > 0 => "No part of the table is the device's own.".to_owned(),
+        (0, 0) => "It has no rows in the table.".to_owned(),
         (0, left) => format!("Its {} rows stay in the table: --remove-rows takes them out.", grouped(left)),
         (removed, _) => format!(
             "{} rows of {} deliveries are gone from the table. Whoever copied earlier versions has them still.",
