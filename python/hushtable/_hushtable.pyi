@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "append", "decrypt", "delete", "device_key", "doctor", "encrypt",
+    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "append", "compact", "decrypt", "delete", "device_key", "doctor", "encrypt",
     "is_server", "ls", "pull", "push", "rehearse", "table_of_query",
 ]  # fmt: skip
 
@@ -98,6 +98,9 @@ def append(
     batch: str | None,
     memory_limit: int | None,
     threads: int,
+) -> dict[str, Any]: ...
+def compact(
+    place: _Path, token_file: _Path | None, key: Key, which: str, memory_limit: int | None, threads: int
 ) -> dict[str, Any]: ...
 def decrypt(
     place: _Path, token_file: _Path | None, key: Key, columns: list[str] | None, release: int | None

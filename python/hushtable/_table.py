@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from . import _html, _hushtable
 from ._data import Columns, Data, Path, names, source
@@ -102,6 +102,24 @@ class Updated:
     table_rows: int
     #: Deleted rows, those with old values among them, that its parts still hold.
     dead_rows: int
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """Parts of a table that were written anew."""
+
+    #: Parts that went, and that came in their place; none if nothing was worth it.
+    parts: int
+    made_parts: int
+    #: Deleted rows that went with them.
+    removed_rows: int
+    #: Bytes of the parts that went, and of those that came.
+    bytes: int
+    made_bytes: int
+    #: The table's version, rows and parts now.
+    version: int
+    table_rows: int
+    table_parts: int
 
 
 class Table:
@@ -281,6 +299,31 @@ class Table:
         if dry_run != (statement is None):
             raise usage("a purge writes a statement, and a dry run none\n  Ways out: purge(PATH); purge(None, dry_run=True).")
         return Purged(**_hushtable.purge(self._place, self._token_file, self._key, statement))
+
+    def compact(
+        self,
+        which: Literal["worth", "due", "deleted", "all"] = "worth",
+        *,
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+    ) -> Compacted:
+        """Writes small parts and parts with deleted rows anew: fewer, full, without those rows. Others may read and write meanwhile. This object is
+        of the version that has them then.
+
+        Args:
+            which: parts that are ``worth`` it: small ones side by side, and those with more than 20 % of their rows deleted; the same once that is
+                ``due``, from 8 small ones on; also all with a ``deleted`` row; or ``all``.
+            memory_limit: as for ``encrypt``.
+
+        Raises:
+            RefusedError: the rows cannot be had again from the table, or it was encrypted anew meanwhile.
+        """
+        if which not in ("worth", "due", "deleted", "all"):
+            raise usage(f"which={which!r} is not 'worth', 'due', 'deleted' or 'all'")
+        limit, count = byte_count(memory_limit), thread_count(threads)
+        done = _hushtable.compact(self._place, self._token_file, self._key, which, limit, count)
+        self._reopen(threads)
+        return Compacted(**done)
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

@@ -134,13 +134,13 @@ fn value(options: &Options, row: u64, column: usize) -> u64 {
     mix(options.seed ^ mix(row << 6 | column as u64)) % BOUND
 }
 
-fn sums(options: &Options, rows: u64) -> Vec<String> {
+pub(crate) fn sums(options: &Options, rows: u64) -> Vec<String> {
     let sum = |column| (0..rows).map(|row| u128::from(value(options, row, column))).sum::<u128>();
     (0..options.columns).map(|column| sum(column).to_string()).collect()
 }
 
 /// Some rows as CSV in memory.
-fn source(options: &Options, rows: std::ops::Range<u64>) -> Result<Source, BenchError> {
+pub(crate) fn source(options: &Options, rows: std::ops::Range<u64>) -> Result<Source, BenchError> {
     let names: Vec<String> = (0..options.columns).map(|column| format!("c{column}")).collect();
     let mut text = names.join(",");
     text.push('\n');
@@ -153,7 +153,7 @@ fn source(options: &Options, rows: std::ops::Range<u64>) -> Result<Source, Bench
 }
 
 /// All columns encrypted, for sums.
-fn schema(options: &Options, rows: u64) -> Result<Schema, BenchError> {
+pub(crate) fn schema(options: &Options, rows: u64) -> Result<Schema, BenchError> {
     let head = format!("format = 1\ntable = \"{NAME}\"\nstatus = \"approved\"\nmax_rows = {rows}\n");
     let column = |column| {
         let range = format!("range = [0, {}]\nprotect = \"encrypt\"\nfor = [\"sum\"]", BOUND - 1);
@@ -163,7 +163,7 @@ fn schema(options: &Options, rows: u64) -> Result<Schema, BenchError> {
     Ok(hush::parse_schema(&(head + &columns))?)
 }
 
-fn encrypt(
+pub(crate) fn encrypt(
     options: &Options,
     schema: &Schema,
     rows: std::ops::Range<u64>,
@@ -185,7 +185,7 @@ fn encrypt(
 }
 
 /// Seconds of the sums of all columns, of a table that is opened for it, and the sums.
-fn ask(options: &Options, table: &Path, key: &OwnerKey) -> Result<(f64, Vec<String>), BenchError> {
+pub(crate) fn ask(options: &Options, table: &Path, key: &OwnerKey) -> Result<(f64, Vec<String>), BenchError> {
     let sums: Vec<String> = (0..options.columns).map(|column| format!("SUM(c{column})")).collect();
     let sql = format!("SELECT {} FROM {NAME}", sums.join(", "));
     let begun = Instant::now();

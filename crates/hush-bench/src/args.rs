@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hush_bench::{analytics, appends, edge_grid, encryption, libraries, predictions, split_table};
+use hush_bench::{
+    analytics, appends, compactions, edge_grid, encryption, libraries, predictions, split_table,
+};
 use hush_terminal::size;
 
 /// Run a benchmark of the workloads that Hushtable was built for
@@ -39,6 +41,8 @@ pub(crate) enum Benchmark {
     Encryption(Encryption),
     /// Rows that are added to a table many times, and queries of it beside the same rows encrypted at once
     Appends(Appends),
+    /// Parts of a table written anew, beside encrypting the same rows
+    Compact(Compact),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
@@ -90,6 +94,28 @@ pub(crate) struct Appends {
     pub(crate) seed: u64,
     /// Queries of each table
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compact {
+    /// Rows of the table
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: u64,
+    /// Encryption and appends that bring them
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) parts: u64,
+    /// Encrypted columns
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) columns: u8,
+    /// Seed of the values
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Turns
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
     /// Print JSON instead of text
     #[arg(long)]
@@ -333,6 +359,14 @@ impl Appends {
     pub(crate) fn options(&self, threads: usize) -> appends::Options {
         let Self { rows, appends, rows_each, seed, repeat, .. } = *self;
         appends::Options { rows, appends, rows_each, columns: self.columns.into(), seed, repeat, threads }
+    }
+}
+
+impl Compact {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> compactions::Options {
+        let Self { rows, parts, seed, repeat, .. } = *self;
+        compactions::Options { rows, parts, columns: self.columns.into(), seed, repeat, threads }
     }
 }
 

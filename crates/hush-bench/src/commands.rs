@@ -7,7 +7,7 @@ use std::process::Command;
 
 use hush::{Error, ProfileInUse};
 use hush_bench::{
-    BenchError, analytics, appends, edge_grid, encryption, libraries, predictions, split_table,
+    BenchError, analytics, appends, compactions, edge_grid, encryption, libraries, predictions, split_table,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -15,7 +15,7 @@ use hush_terminal::{say, visible};
 use serde::Serialize;
 
 use crate::args::{
-    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, EdgeGrid, Encryption, Libraries, LweAgcd,
+    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, EdgeGrid, Encryption, Libraries, LweAgcd,
     Predictions, SplitTable,
 };
 
@@ -28,6 +28,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Libraries(args) => libraries(args),
         Benchmark::Analytics(args) => analytics(args, threads),
         Benchmark::Appends(args) => appends(args, threads),
+        Benchmark::Compact(args) => compact(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
         Benchmark::LweAgcd(args) => lwe_agcd(args),
@@ -88,6 +89,13 @@ fn appends(args: &Appends, threads: usize) -> Result<(), Error> {
     let options = args.options(threads);
     let measured = appends::run(&options).map_err(to_error)?;
     report(args.json, &measured, || appends::text(&options, &measured))?;
+    all_right("table", usize::from(measured.check != split_table::Check::Exact))
+}
+
+fn compact(args: &Compact, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let measured = compactions::run(&options).map_err(to_error)?;
+    report(args.json, &measured, || compactions::text(&options, &measured))?;
     all_right("table", usize::from(measured.check != split_table::Check::Exact))
 }
 

@@ -13,6 +13,7 @@ mod aligned;
 pub mod analytics;
 pub mod appends;
 mod axis;
+pub mod compactions;
 pub mod edge_grid;
 pub mod encryption;
 mod error;

@@ -2,6 +2,7 @@
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
 mod append;
+mod compact;
 mod credentials;
 mod delete;
 mod device;
@@ -20,6 +21,7 @@ use hush_terminal::size;
 use edge::Edge;
 
 pub(crate) use append::Append;
+pub(crate) use compact::Compact;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 pub(crate) use delete::Delete;
 
@@ -62,6 +64,8 @@ pub(crate) enum Command {
     Update(Update),
     /// Delete rows of a table
     Delete(Delete),
+    /// Write small parts and parts with deleted rows of a table anew: fewer, full, without those rows
+    Compact(Compact),
     /// Copy a table to a server or an object store
     Push(Push),
     /// Download the newest version of a table, checked against the key and what was seen of it

@@ -3,6 +3,7 @@
 
 mod append;
 mod bench;
+mod compact;
 mod delete;
 mod doctor;
 mod edge;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Keygen(args) => owner::keygen(args),
         Command::Encrypt(args) => owner::encrypt(args, threads),
         Command::Append(args) => append::append(args, threads),
+        Command::Compact(args) => compact::compact(args, threads),
         Command::Decrypt(args) => owner::decrypt(args),
         Command::Push(args) => server::push(args),
         Command::Pull(args) => server::pull(args),

@@ -19,7 +19,7 @@ use crate::place::{Opened, TablePlace};
 /// Time for which a change waits for other writers to a directory.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Versions of other writers behind which a change goes before it gives up.
-const MOST_OVERTAKEN: u32 = 200;
+pub(crate) const MOST_OVERTAKEN: u32 = 200;
 
 /// The place that files of parts and a version go to.
 pub(crate) enum Destination<'a> {
@@ -82,7 +82,7 @@ impl<'a> Destination<'a> {
     ///
     /// # Errors
     /// Those that [`is_overtaken`] tells, and all others.
-    fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
+    pub(crate) fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
         match self {
             Self::Files(_, access) => Ok(access.commit(next)?),
             Self::Server(server, ..) => Ok(server.commit(next)?),
@@ -189,7 +189,7 @@ impl Committer<'_> {
 }
 
 /// Those who wait for each other should not try in step.
-fn step_aside(overtaken: u32) -> Result<(), ClientError> {
+pub(crate) fn step_aside(overtaken: u32) -> Result<(), ClientError> {
     let mut random = [0; 1];
     hush_ring::os_random(&mut random)?;
     std::thread::sleep(Duration::from_millis(u64::from(overtaken.min(8)) * u64::from(random[0] % 16)));
@@ -203,7 +203,7 @@ pub(crate) fn files_of(part: &PartEntry) -> impl Iterator<Item = (FileKind, Part
 }
 
 /// Whether a commit failed because another version came first.
-fn is_overtaken(error: &ClientError) -> bool {
+pub(crate) fn is_overtaken(error: &ClientError) -> bool {
     match error {
         ClientError::Table(error) => {
             matches!(error, TableError::Busy { .. } | TableError::StaleVersion { .. })

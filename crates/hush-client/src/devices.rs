@@ -4,7 +4,7 @@
 mod accept;
 mod examine;
 #[cfg(test)]
-mod hostile;
+pub(crate) mod hostile;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +64,8 @@ pub struct Revoked {
     pub removed_rows: u64,
     /// Rows of the device that are still in the table.
     pub left_rows: u64,
+    /// Rows among them that a compaction has merged with others: they cannot be told from these, and cannot be removed as the device's.
+    pub merged_rows: u64,
 }
 
 /// Revokes a device: the next version of the table names it, and owner and server refuse its deliveries from then on, also
@@ -92,13 +94,16 @@ pub fn revoke_device(
     let is_its = |part: &PartEntry| part.delivery.is_some_and(|id| id.device == device);
     let its = || signed.manifest().parts.iter().filter(|part| is_its(part));
     let its_rows: u64 = its().map(PartEntry::living_rows).sum();
-    let mut revoked = Revoked { device: device.to_string(), left_rows: its_rows, ..Revoked::default() };
+    // Nobody can tell them from the others of their parts any more.
+    let merged_rows = next.devices.merged_rows(device);
+    let left_rows = its_rows.saturating_add(merged_rows);
+    let mut revoked = Revoked { device: device.to_string(), left_rows, merged_rows, ..Revoked::default() };
     if remove_rows {
         let before = next.parts.len();
         next.parts.retain(|part| !is_its(part));
         next.rows = next.parts.iter().fold(0, |rows, part| rows.saturating_add(part.rows));
         (revoked.removed_deliveries, revoked.removed_rows) = ((before - next.parts.len()) as u64, its_rows);
-        revoked.left_rows = 0;
+        revoked.left_rows = merged_rows;
         if !keeps_owner_parts(signed.manifest(), &next) {
             return Err(ClientError::Internal { what: "a part of the owner stands behind a device's" });
         }
@@ -128,7 +133,8 @@ fn known_device(
 ) -> Result<DeviceId, ClientError> {
     let taken = manifest.parts.iter().filter_map(|part| part.delivery);
     let rejected = manifest.devices.rejected.iter().map(|known| known.delivery);
-    let mut devices: BTreeSet<DeviceId> = taken.chain(rejected).map(|id| id.device).collect();
+    let merged = manifest.devices.settled.iter().map(|known| known.device);
+    let mut devices: BTreeSet<DeviceId> = taken.chain(rejected).map(|id| id.device).chain(merged).collect();
     while let Some(page) = waiting.next_page()? {
         devices.extend(page.iter().map(|signed| signed.delivery().id.device));
     }

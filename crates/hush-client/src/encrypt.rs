@@ -23,11 +23,12 @@ use hush_table::{
 
 use self::journal::{Journal, Recorder};
 pub(crate) use self::line::{Encrypted, Made};
-use self::memory::{Flow, Need};
+pub(crate) use self::memory::Flow;
+use self::memory::Need;
 pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
 pub(crate) use self::parted::encrypt_parts;
-pub(crate) use self::rows::Rows;
+pub(crate) use self::rows::{Rows, check_memory, flow_of};
 use crate::chunk::{ChunkPlan, seals_of};
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;

@@ -29,6 +29,9 @@ pub enum ClientError {
     /// Arrow refused; a conversion of ours is wrong. Its text is dropped: it may quote values.
     #[error("internal: a column could not be converted")]
     Arrow,
+    /// Parts are not written anew.
+    #[error(transparent)]
+    Compact(#[from] crate::compact::error::CompactError),
     /// `HUSH_CPU` names a path that the machine lacks.
     #[error("{source}")]
     Cpu {
@@ -442,6 +445,7 @@ impl ClientError {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Compact(source) => source.code(),
             Self::Edge(source) => source.code(),
             Self::Encode(source) => source.code(),
             Self::Eval(source) => source.code(),
@@ -553,6 +557,7 @@ impl ClientError {
             | Self::SchemaText { .. }
             | Self::Unfinished { .. }
             | Self::WouldReplace { .. } => ErrorKind::Refused,
+            Self::Compact(source) => source.kind(),
             Self::Edge(source) => source.kind(),
             Self::Purge(source) => source.kind(),
             Self::Eval(source) => source.kind(),

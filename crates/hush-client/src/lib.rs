@@ -23,6 +23,7 @@ mod bounds;
 mod cells;
 mod chunk;
 mod columns;
+mod compact;
 mod compare;
 #[cfg(test)]
 mod corpus;
@@ -76,6 +77,10 @@ pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use append::{AppendOptions, AppendReport, append};
 pub use ask::{Outcome, PreparedQuery};
 pub use columns::kernels;
+pub use compact::{
+    CompactError, CompactOptions, CompactReport, CompactionPlan, CompactionState, DUE_PARTS, Lacking,
+    MOST_DELETED_PERCENT, Which, compact, plan_compaction,
+};
 pub use data::{open_data, schema_path};
 pub use decrypt::TableDecryption;
 pub use delete::{DeleteOptions, DeleteReport, delete_rows};

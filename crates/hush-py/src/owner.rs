@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use hush::{
-    AppendOptions, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins, Present,
-    Protection, TableLocation, WorkFactor,
+    AppendOptions, CompactOptions, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins,
+    Present, Protection, TableLocation, Which, WorkFactor,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -160,5 +160,40 @@ pub(crate) fn append<'py>(
     dict.set_item("table_rows", report.table_rows)?;
     dict.set_item("known_since", report.known_since)?;
     dict.set_item("rows_beyond", report.rows_beyond)?;
+    Ok(dict)
+}
+
+/// Writes parts of a table anew: `which` is `worth`, `due`, `deleted` or `all`. Returns what went and what came, and the version, rows and
+/// parts of the table.
+#[pyfunction]
+pub(crate) fn compact<'py>(
+    py: Python<'py>,
+    place: PathBuf,
+    token_file: Option<PathBuf>,
+    key: &Key,
+    which: &str,
+    memory_limit: Option<u64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let which = match which {
+        "all" => Which::All,
+        "deleted" => Which::Deleted,
+        "due" => Which::Due,
+        _ => Which::Worth,
+    };
+    let options = CompactOptions { which, threads, memory_limit, pins: key.pins() };
+    let report = work::run(py, |progress| {
+        let location = TableLocation::of(&place, token_file.as_deref())?;
+        hush::compact(location.place(), &options, &key.key, progress)
+    })?;
+    let dict = PyDict::new(py);
+    dict.set_item("parts", report.parts)?;
+    dict.set_item("made_parts", report.made_parts)?;
+    dict.set_item("removed_rows", report.removed_rows)?;
+    dict.set_item("bytes", report.bytes)?;
+    dict.set_item("made_bytes", report.made_bytes)?;
+    dict.set_item("version", report.version)?;
+    dict.set_item("table_rows", report.table_rows)?;
+    dict.set_item("table_parts", report.table_parts)?;
     Ok(dict)
 }

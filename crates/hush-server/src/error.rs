@@ -198,7 +198,9 @@ impl From<TableError> for ApiError {
             error @ (TableError::Io { .. } | TableError::Store { .. }) => {
                 return Self::from_io(&error.into_io());
             }
-            TableError::BadDelivery { fault: DeliveryFault::Conflict } => Code::DeliveryConflict,
+            TableError::BadDelivery { fault: DeliveryFault::Conflict | DeliveryFault::Settled } => {
+                Code::DeliveryConflict
+            }
             TableError::BadDelivery { fault: DeliveryFault::Revoked } => Code::DeviceRevoked,
             TableError::BadDelivery { .. } => Code::BadDelivery,
             TableError::PartMissing { .. } | TableError::PartSize { .. } => Code::PartsMissing,

@@ -15,6 +15,8 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use arrow::datatypes::DataType;
 use hush_plan::{Encoding, EncodingId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -24,7 +26,7 @@ pub use changes::{Change, ChangeKind, MAX_CHANGES};
 pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
 pub use container::{SignedManifest, UncheckedManifest};
 pub use dead::Dead;
-pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, Rejection};
+pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, MAX_SETTLED, Rejection, Settled};
 pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
 
 use crate::delivery::DeliveryId;
@@ -219,6 +221,28 @@ impl Manifest {
             Some(entry.first_written(place).saturating_add(offset))
         };
         self.placed_parts().find_map(offset_in).unwrap_or(chunk)
+    }
+
+    /// Puts `new` parts in the place of those in `replaced`. All others keep the numbers that their chunks were written with, and the
+    /// table counts its rows anew. Zones are the caller's.
+    pub fn splice_parts(&mut self, replaced: Range<usize>, new: impl IntoIterator<Item = PartEntry>) {
+        let written =
+            |(place, part): (PartPlace, &PartEntry)| (part.clone(), Some(part.first_written(place)));
+        let mut parts: Vec<(PartEntry, Option<u32>)> = self.placed_parts().map(written).collect();
+        let end = replaced.end.min(parts.len());
+        let new = new.into_iter().map(|part| (part, None));
+        parts.splice(replaced.start.min(end)..end, new).for_each(drop);
+        let (mut first_chunk, mut rows) = (0_u32, 0_u64);
+        let placed = parts.into_iter().map(|(mut part, written)| {
+            if part.delivery.is_none() && part.append.is_none() {
+                part.first_chunk = written.filter(|written| *written != first_chunk);
+            }
+            first_chunk = first_chunk.saturating_add(part.chunks);
+            rows = rows.saturating_add(part.rows);
+            part
+        });
+        self.parts = placed.collect();
+        self.rows = rows;
     }
 
     /// Chunks of the table (saturating).

@@ -57,14 +57,14 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 
 pub use crate::part::{KEYS_NAME, PARTS_NAME};
-pub use append::{Appender, WriteAccess};
+pub use append::{Appender, PartBounds, WriteAccess};
 pub use catalog::{Catalog, CatalogEntry};
 pub use copy::Copied;
 pub use delivered::Delivered;
 pub use deliveries::check_seeds;
 pub use log::RecordLog;
 pub(crate) use objects::{Pending, as_io, block, start};
-pub use parts::{StoredPart, named_files};
+pub use parts::{StoredPart, files_of_part, named_files};
 #[cfg(feature = "stores")]
 pub use place::Bucket;
 #[cfg(feature = "stores")]

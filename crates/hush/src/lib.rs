@@ -37,13 +37,14 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, StoredFile, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, AppendOptions, AppendReport, CheckedStatement, Counted, DeleteOptions,
-    DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation,
-    Explanation, History, MAX_REJECTIONS, Measured, MissingRows, Moved, NewPassphrase, Numbers, Outcome,
-    OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf,
+    Accepted, Account, Analysis, AppendOptions, AppendReport, CheckedStatement, CompactOptions,
+    CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions, DeleteReport,
+    DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
+    History, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved, NewPassphrase, Numbers,
+    Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf,
     ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery,
     Revoked, SchemeKind, SecurityLine, Silent, Statement, TableDecryption, TablePlace, UnusedProfile,
-    UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, WorkFactor, harden_process,
+    UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, Which, WorkFactor, harden_process,
     peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
@@ -229,6 +230,27 @@ pub fn append(
     progress: &dyn Progress,
 ) -> Result<AppendReport, Error> {
     Ok(hush_client::append(place, options, key, progress)?)
+}
+
+/// Writes small parts and parts with many deleted rows of a table anew; see [`hush_client::compact`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn compact(
+    place: TablePlace<'_>,
+    options: &CompactOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<CompactReport, Error> {
+    Ok(hush_client::compact(place, options, key, progress)?)
+}
+
+/// What [`compact`] would do; see [`hush_client::plan_compaction`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn plan_compaction(place: TablePlace<'_>, which: Which, pins: &Pins) -> Result<CompactionPlan, Error> {
+    Ok(hush_client::plan_compaction(place, which, pins)?)
 }
 
 /// Takes a table over from a server or an object store, checked; see [`hush_client::pull`].

@@ -18,6 +18,9 @@ pub(crate) struct Append {
     /// Your name for these rows: the same batch again adds nothing, other rows under its name are refused
     #[arg(long, value_name = "NAME")]
     pub(crate) batch: Option<String>,
+    /// Then compact the table, if that is due
+    #[arg(long)]
+    pub(crate) compact: bool,
     /// Most memory that the program may take, for instance 64MB (the key included: see keygen --opens-in)
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory_limit: Option<u64>,

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use hush::{AppendOptions, Error, Phases, TableLocation};
 
+use super::compact::compact_if_due;
 use super::{open_key_within, open_rows, pins};
 use crate::account::{bytes, grouped, times};
 use crate::args::Append;
@@ -36,6 +37,11 @@ pub(super) fn append(args: &Append, threads: usize) -> Result<(), Error> {
             "\n! The table has {} rows more than max_rows in its schema: sums that may not fit are refused. Encrypt again with room",
             grouped(report.rows_beyond)
         ));
+    }
+    if args.compact {
+        // The rows are in, whatever becomes of this.
+        say(&text);
+        text = phases.time("compact", || compact_if_due(place, &key, (threads, memory_limit)))?;
     }
     let times = times(&phases, start.elapsed().as_secs_f64());
     say(&format!("{text}\nTime  {times}"));

@@ -128,7 +128,8 @@ fn revoke(args: &Revoke) -> Result<(), Error> {
     if args.json {
         return print_json(&revoked);
     }
-    let rows = match (revoked.removed_rows, revoked.left_rows) {
+    let mut rows = match (revoked.removed_rows, revoked.left_rows - revoked.merged_rows) {
+        (0, 0) if revoked.merged_rows > 0 => "No part of the table is the device's own.".to_owned(),
         (0, 0) => "It has no rows in the table.".to_owned(),
         (0, left) => format!("Its {} rows stay in the table: --remove-rows takes them out.", grouped(left)),
         (removed, _) => format!(
@@ -137,6 +138,12 @@ fn revoke(args: &Revoke) -> Result<(), Error> {
             grouped(revoked.removed_deliveries)
         ),
     };
+    if revoked.merged_rows > 0 {
+        rows.push_str(&format!(
+            "\n! {} more were merged with other rows by a compaction, and stay: nothing in the table says which they are.",
+            grouped(revoked.merged_rows)
+        ));
+    }
     say(&format!(
         "Device {} is revoked: version {}, {} rows. Its deliveries are refused from now on.\n{rows}",
         revoked.device,

@@ -4,10 +4,13 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use hush::{CopyTarget, Error, Listing, Manifest, Present, PrivateHalf, Protection, Pushed, TableLocation};
+use hush::{
+    CompactionState, CopyTarget, Error, Listing, Manifest, Present, PrivateHalf, Protection, Pushed,
+    TableLocation,
+};
 use serde_json::json;
 
-use super::{open_key, pins};
+use super::{compact, open_key, pins};
 use crate::account::{bytes, grouped};
 use crate::args::{DropTable, Info, KeyArgs, Ls, Pull, Push, TokenArgs};
 use crate::progress::Bar;
@@ -126,6 +129,9 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         bytes(files),
         manifest.key_id,
     );
+    if let Some(due) = compact::advice(&CompactionState::of(manifest)) {
+        out.push_str(&format!("compaction {due}\n"));
+    }
     for column in &manifest.clear_columns {
         out.push_str(&format!("clear      {} {}\n", visible(&column.name), column.arrow_type));
     }
@@ -216,5 +222,6 @@ fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
             "id": e.id.0, "layout": e.packing.name(), "params": e.params,
         })).collect::<Vec<_>>(),
         "sealed": manifest.sealed_columns,
+        "compaction_due": CompactionState::of(manifest).due_parts > 0,
     })
 }

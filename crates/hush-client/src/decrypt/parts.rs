@@ -272,7 +272,14 @@ fn decrypt_columns<'a>(
 }
 
 /// Refuses values outside the declared range; a missing value is 0.
-fn check_declared(column: &Column, values: &[I256], nulls: Option<&NullBuffer>) -> Result<(), ClientError> {
+///
+/// # Errors
+/// [`ClientError::Beyond`].
+pub(crate) fn check_declared(
+    column: &Column,
+    values: &[I256],
+    nulls: Option<&NullBuffer>,
+) -> Result<(), ClientError> {
     let Some(range) = column_bounds(column) else { return Ok(()) };
     let (low, high) = (I256::from(range.low), I256::from(range.high));
     let is_possible = |(row, value): (usize, &I256)| match nulls.is_some_and(|nulls| nulls.is_null(row)) {

@@ -54,7 +54,7 @@ for = ["sum", "stddev"]
 const OWN_SUM: i64 = 5 * 100;
 
 /// The choices of a device for a delivery of four rows.
-struct Crafted {
+pub(crate) struct Crafted {
     day: i64,
     /// Values by quantity: `load`, `valid temp`, `temp`, `square temp`; `level` in units of its scale. Values after the fourth stand
     /// after the last row.
@@ -69,7 +69,7 @@ struct Crafted {
 }
 
 impl Crafted {
-    fn honest() -> Self {
+    pub(crate) fn honest() -> Self {
         let values = [
             ("load", vec![1, 2, 3, 1000]),
             ("valid temp", vec![1, 0, 1, 1]),
@@ -86,14 +86,14 @@ impl Crafted {
     }
 }
 
-struct Case {
+pub(crate) struct Case {
     directory: tempfile::TempDir,
-    owner: OwnerKey,
-    device: DeviceKey,
+    pub(crate) owner: OwnerKey,
+    pub(crate) device: DeviceKey,
 }
 
 impl Case {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let rows: String = (0..5).map(|row| format!("a,{row},100,{row}\n")).collect();
         Self::of(SCHEMA, &format!("site,day,load,temp\n{rows}"))
     }
@@ -120,12 +120,12 @@ impl Case {
         Self { directory, owner, device }
     }
 
-    fn table(&self) -> PathBuf {
+    pub(crate) fn table(&self) -> PathBuf {
         self.directory.path().join("T")
     }
 
     /// Puts a delivery beside the table, as anyone with write access can: nobody checks it before the owner.
-    fn deliver(&self, device: &DeviceKey, stream: u8, crafted: &Crafted) -> DeliveryId {
+    pub(crate) fn deliver(&self, device: &DeviceKey, stream: u8, crafted: &Crafted) -> DeliveryId {
         let id = DeliveryId { device: device.id(), stream: StreamId::from_bytes([stream; 16]), number: 0 };
         let encrypted = encrypted(device, id, crafted);
         let clear = clear(device, crafted.day);
@@ -151,12 +151,12 @@ impl Case {
         id
     }
 
-    fn accept(&self, discard: &[String]) -> Accepted {
+    pub(crate) fn accept(&self, discard: &[String]) -> Accepted {
         let table = self.table();
         accept_deliveries(TablePlace::Directory(&table), &self.owner, &Pins::forgetful(), discard).unwrap()
     }
 
-    fn sum(&self) -> i64 {
+    pub(crate) fn sum(&self) -> i64 {
         let table = OwnedTable::open_directory(&self.table(), &self.owner, &Pins::forgetful(), 2).unwrap();
         let outcome = table.ask("SELECT SUM(load) AS s, STDDEV(temp) AS d FROM t", &Silent).unwrap();
         let column = outcome.batches[0].column(0).clone();

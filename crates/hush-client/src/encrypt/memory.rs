@@ -129,6 +129,11 @@ impl Need {
 }
 
 impl Flow {
+    /// Chunks that are in work together.
+    pub(crate) fn window(&self) -> usize {
+        self.window
+    }
+
     /// The flow without a limit.
     pub(super) fn unlimited(threads: usize) -> Self {
         // Two chunks a thread keep all busy while the writer takes the last ones.

@@ -32,10 +32,7 @@ impl Rows<'_> {
     /// # Errors
     /// [`ClientError::MemoryLimit`] if the memory cannot suffice.
     pub(crate) fn flow(&self, plan: &ChunkPlan<'_>) -> Result<Flow, ClientError> {
-        let threads = self.pool.current_num_threads();
-        let limits = [self.memory_limit, memory_limit(threads)];
-        let Some(limit) = limits.into_iter().flatten().min() else { return Ok(Flow::unlimited(threads)) };
-        Flow::within(limit, threads, &Need::of(self.schema, plan, self.source.decode_bytes()))
+        flow_of(self.schema, plan, self.pool, self.memory_limit, self.source.decode_bytes())
     }
 
     /// Encrypts the rows, chunk by chunk, and gives each to `take`, in their order. With `stored`, chunks get fingerprints, and the first
@@ -73,7 +70,7 @@ impl Rows<'_> {
         self.pool.in_place_scope(|scope| {
             let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
             loop {
-                self.check_memory(before)?;
+                check_memory(self.memory_limit, before)?;
                 while under_way.len() < flow.window
                     && let Some(raw) = raw_chunks.next()
                 {
@@ -89,18 +86,38 @@ impl Rows<'_> {
             }
         })
     }
+}
 
-    /// Refuses an encryption that has taken more memory than its limit, by the system's own count. The model should have kept it
-    /// below, but does not know files with unusual pages.
-    ///
-    /// `before` is the peak of the process before this encryption, which is not its fault.
-    fn check_memory(&self, before: Option<u64>) -> Result<(), ClientError> {
-        let Some(limit) = self.memory_limit else { return Ok(()) };
-        match peak_resident_bytes() {
-            Some(found) if found > limit && before.is_none_or(|before| found > before) => {
-                Err(ClientError::MemoryPassed { limit, found })
-            }
-            _ => Ok(()),
+/// How chunks will pass through the memory, beside the `read` bytes that reading them takes.
+///
+/// # Errors
+/// [`ClientError::MemoryLimit`] if the memory cannot suffice.
+pub(crate) fn flow_of(
+    schema: &Schema,
+    plan: &ChunkPlan<'_>,
+    pool: &rayon::ThreadPool,
+    limit: Option<u64>,
+    read: u64,
+) -> Result<Flow, ClientError> {
+    let threads = pool.current_num_threads();
+    let limits = [limit, memory_limit(threads)];
+    let Some(limit) = limits.into_iter().flatten().min() else { return Ok(Flow::unlimited(threads)) };
+    Flow::within(limit, threads, &Need::of(schema, plan, read))
+}
+
+/// Refuses an encryption that has taken more memory than its limit, by the system's own count. The model should have kept it
+/// below, but does not know files with unusual pages.
+///
+/// `before` is the peak of the process before this encryption, which is not its fault.
+///
+/// # Errors
+/// [`ClientError::MemoryPassed`].
+pub(crate) fn check_memory(limit: Option<u64>, before: Option<u64>) -> Result<(), ClientError> {
+    let Some(limit) = limit else { return Ok(()) };
+    match peak_resident_bytes() {
+        Some(found) if found > limit && before.is_none_or(|before| found > before) => {
+            Err(ClientError::MemoryPassed { limit, found })
         }
+        _ => Ok(()),
     }
 }

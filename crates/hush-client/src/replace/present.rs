@@ -19,7 +19,8 @@ pub struct Present {
 impl Present {
     pub(super) fn of(manifest: &Manifest, waiting: u64) -> Self {
         let accepted = manifest.parts.iter().filter(|part| part.delivery.is_some());
-        let accepted_rows = accepted.map(PartEntry::living_rows).sum();
+        let merged: u64 = manifest.devices.settled.iter().map(|known| known.rows).sum();
+        let accepted_rows = accepted.map(PartEntry::living_rows).sum::<u64>() + merged;
         Self { version: manifest.version, rows: manifest.living_rows(), accepted_rows, waiting }
     }
 

@@ -72,6 +72,9 @@ pub enum DeliveryFault {
     /// A seed that does not follow from its name.
     #[error("a chunk has another seed than its name gives")]
     Seed,
+    /// The table took its number before, and has merged the rows with others since: whether they were these is not known any more.
+    #[error("the table took a delivery of its number before, and has merged the rows with others")]
+    Settled,
     /// Not the files that parts of the table have.
     #[error("it lacks a file that parts of the table have, or has one that they do not")]
     Files,
@@ -323,6 +326,8 @@ pub enum Counted {
     Parts,
     /// Rejected deliveries.
     Rejected,
+    /// Streams whose parts were merged.
+    Settled,
     /// Revoked devices.
     Revoked,
     /// Bytes of the sealed schema.
@@ -470,6 +475,7 @@ impl std::fmt::Display for Counted {
             Self::Keys => "files of evaluation keys",
             Self::Parts => "parts",
             Self::Rejected => "rejected deliveries",
+            Self::Settled => "streams whose parts were merged",
             Self::Revoked => "revoked devices",
             Self::SchemaBytes => "bytes of sealed schema",
             Self::SealedColumns => "sealed columns",

@@ -11,6 +11,7 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array, new_null_array};
@@ -189,6 +190,13 @@ impl ZonesWriter {
         }
         self.batches.push(last);
         Ok(())
+    }
+
+    /// Takes the rows of some parts of other zones, as far as they have them.
+    pub(crate) fn extend(&mut self, zones: &Zones, parts: Range<usize>) -> Result<(), TableError> {
+        let end = parts.end.min(zones.parts());
+        let rows = end.saturating_sub(parts.start);
+        if rows == 0 { Ok(()) } else { self.push(zones.rows.slice(parts.start, rows)) }
     }
 
     /// Takes the rows of the parts behind those so far.

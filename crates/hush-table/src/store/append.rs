@@ -11,7 +11,11 @@ use super::files::{self, Lock};
 use crate::digest::AppendId;
 use crate::error::TableError;
 use crate::manifest::{Manifest, PartEntry, SignedManifest};
-use crate::part::EncodedChunk;
+use crate::part::{EncodedChunk, ZonesWriter};
+
+/// Bounds of the clear columns of new parts, in their order.
+#[derive(Clone, Debug)]
+pub struct PartBounds(pub(super) ZonesWriter);
 
 /// Time between two looks at a lock that another writer has.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -129,6 +133,11 @@ impl Appender {
     /// Those of storing parts.
     pub fn finish(&mut self) -> Result<(), TableError> {
         self.cutter.finish()
+    }
+
+    /// The bounds of the clear columns of the parts that it has stored, for the zone file of a version.
+    pub fn take_bounds(&mut self) -> PartBounds {
+        PartBounds(self.cutter.take_bounds())
     }
 
     /// Keeps the parts: a version has them.

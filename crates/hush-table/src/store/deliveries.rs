@@ -12,7 +12,7 @@ use super::{DELIVERIES_NAME, TableStore, files};
 use crate::delivery::{DeliveryId, DeliveryPage, DeviceJob, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::digest::DeviceId;
 use crate::error::{DeliveryFault, Operation, TableError};
-use crate::manifest::{Manifest, PartFile, PartPlace, SignedManifest};
+use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace, SignedManifest};
 use crate::part::{ClearPart, EncryptedPart, FileKind, PartName, Projection};
 
 impl TableStore {
@@ -158,7 +158,7 @@ impl TableStore {
         let is_settled = |id: &DeliveryId| {
             let is_repeated = runs.get(&DeviceJob::of(*id)).is_some_and(|run| *run != id.stream.run());
             let is_gone = rules.is_revoked(id.device) || rules.discarded(*id).is_some();
-            taken.contains(id) || is_gone || is_repeated
+            taken.contains(id) || rules.is_settled(*id) || is_gone || is_repeated
         };
         let folder = self.folder(DELIVERIES_NAME);
         let alone = self.waiting()?.into_iter().filter(is_settled).map(|id| id.file_name());
@@ -248,10 +248,23 @@ fn settled(table: &SignedManifest, signed: &SignedDelivery) -> Result<Option<Del
         return Err(TableError::BadDelivery { fault: DeliveryFault::Revoked });
     }
     if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
-        return known(*taken == signed.delivery().part_entry()).map(Some);
+        // Rows of it may have been deleted since.
+        let as_taken = PartEntry { dead: None, ..taken.clone() };
+        return known(as_taken == signed.delivery().part_entry()).map(Some);
     }
-    let discarded = manifest.devices.discarded(id);
-    discarded.map(|discarded| known(discarded.container == signed.digest())).transpose()
+    if let Some(discarded) = manifest.devices.discarded(id) {
+        return known(discarded.container == signed.digest()).map(Some);
+    }
+    let Some(merged) = manifest.devices.settled(id.device, id.stream) else { return Ok(None) };
+    match id.number.checked_add(1) {
+        // The answer to the last delivery may have been lost, so that it comes once more.
+        Some(next) if next == merged.next => {
+            let file = signed.delivery().encrypted.or(signed.delivery().clear);
+            known(file.is_some_and(|file| file.digest == merged.last)).map(Some)
+        }
+        Some(next) if next < merged.next => Err(TableError::BadDelivery { fault: DeliveryFault::Settled }),
+        _ => Ok(None),
+    }
 }
 
 /// What is there under a delivery's number: the same one, or another.

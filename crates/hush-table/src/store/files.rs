@@ -316,15 +316,17 @@ pub(super) fn remove_empty(directory: &Path) -> Result<(), TableError> {
     let lock = directory.join(LOCK_NAME);
     let deliveries = directory.join(super::DELIVERIES_NAME);
     let gate = deliveries.join(LOCK_NAME);
+    let versions = directory.join(super::VERSIONS_NAME);
     let steps = [
         fs::remove_dir(&parts),
         fs::remove_dir(&keys),
         fs::remove_file(&gate),
         fs::remove_dir(&deliveries),
+        fs::remove_dir(&versions),
         fs::remove_file(&lock),
         fs::remove_dir(directory),
     ];
-    let places = [parts.as_path(), &keys, &gate, &deliveries, &lock, directory];
+    let places = [parts.as_path(), &keys, &gate, &deliveries, &versions, &lock, directory];
     for (step, place) in steps.into_iter().zip(places) {
         match step {
             Err(cause)

@@ -283,13 +283,16 @@ pub(super) fn received(kind: FileKind, file: PartFile, bytes: Bytes) -> Result<W
 /// All files of which a table consists beside its manifest: halves of parts and lists of their dead rows in row order, then keys and zones.
 /// A file may be named twice.
 pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (FileKind, PartFile)> + '_ {
-    let halves = manifest.parts.iter().flat_map(|part| {
-        let clear = part.clear.map(|file| (FileKind::Clear, file));
-        let dead = part.dead.map(|dead| (FileKind::Dead, dead.file));
-        clear.into_iter().chain(part.encrypted.map(|file| (FileKind::Encrypted, file))).chain(dead)
-    });
+    let halves = manifest.parts.iter().flat_map(files_of_part);
     let keys = manifest.keys.iter().map(|entry| (FileKind::Key, entry.file));
     halves.chain(keys).chain(manifest.zones.map(|file| (FileKind::Zones, file)))
+}
+
+/// The files of a part: its halves, and the list of its dead rows.
+pub fn files_of_part(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> + use<> {
+    let clear = part.clear.map(|file| (FileKind::Clear, file));
+    let dead = part.dead.map(|dead| (FileKind::Dead, dead.file));
+    clear.into_iter().chain(part.encrypted.map(|file| (FileKind::Encrypted, file))).chain(dead)
 }
 
 /// Names of the files that a manifest names.

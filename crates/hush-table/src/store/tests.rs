@@ -3,6 +3,7 @@
 
 mod attacks;
 pub(super) mod interrupted;
+mod merged;
 mod ranges;
 mod versions;
 mod zones;

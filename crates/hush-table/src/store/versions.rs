@@ -3,7 +3,8 @@
 //!
 //! In an object store a commit writes the manifest that it replaces to `versions/<digest>.hush`, before it replaces it. So whoever planned
 //! with a version finds it and its parts for [`KEPT`] longer, whatever is committed meanwhile: the file is as old as the version is
-//! replaced. Directories have no such folder: a writer there gives the space of a replaced version back at once.
+//! replaced. In a directory a writer gives the space of a replaced version back, at once or by [`super::WriteAccess::tidy`]. Who merges parts
+//! under readers writes down which files went, `versions/<digest>.gone`, and tidying leaves them for as long.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,12 +12,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::objects::{self, Listed, Lookup};
-use super::parts::part_names;
-use super::{TableStore, VERSIONS_NAME};
+use super::parts::{files_of_part, part_names};
+use super::{TableStore, VERSIONS_NAME, files};
 use crate::digest::Digest;
 use crate::error::{Operation, TableError};
-use crate::manifest::{MAX_CONTAINER_BYTES, SignedManifest};
-use crate::part::PartName;
+use crate::manifest::{MAX_CONTAINER_BYTES, PartEntry, SignedManifest};
+use crate::part::{FileKind, PartName};
 
 /// Time for which an object store keeps a version that was replaced, and parts that no version names: of writers at work, or of
 /// interrupted ones. Longer than any job runs, and than any encryption should take.
@@ -47,11 +48,21 @@ impl TableStore {
         objects::put(&self.objects, &path, Bytes::copy_from_slice(replaced.as_bytes())).map(drop)
     }
 
+    /// Writes down the files of parts that the next version of a directory's table will not have, for readers of `replaced`. Elsewhere the
+    /// commit keeps all of that version.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn keep_for_readers(&self, replaced: &SignedManifest, parts: &[PartEntry]) -> Result<(), TableError> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let zones = replaced.manifest().zones.map(|file| (FileKind::Zones, file));
+        let names = parts.iter().flat_map(files_of_part).chain(zones);
+        let list: String = names.map(|(kind, file)| kind.file_name(&file.digest) + "\n").collect();
+        files::write(&directory.join(VERSIONS_NAME), &gone_name(&replaced.digest()), list.as_bytes())
+    }
+
     /// Removes replaced versions that `doomed` takes; gives the names of the files of all others.
     pub(super) fn sweep_versions(&self, doomed: impl Fn(&Listed) -> bool) -> Result<Vec<String>, TableError> {
-        if self.is_directory() {
-            return Ok(Vec::new());
-        }
         let (doomed, kept): (Vec<_>, Vec<_>) = self.list(VERSIONS_NAME)?.into_iter().partition(doomed);
         let folder = self.folder(VERSIONS_NAME);
         objects::delete_all(
@@ -61,11 +72,13 @@ impl TableStore {
         Ok(kept.into_iter().map(|listed| listed.name).collect())
     }
 
-    /// The parts that replaced versions name.
+    /// The parts that replaced versions name, and those that are kept for their readers.
     pub(super) fn parts_of_versions(&self, files: &[String]) -> Result<HashSet<PartName>, TableError> {
         let mut named = HashSet::new();
         for file in files {
-            if let Some(version) = self.load_replaced(file)? {
+            if file.ends_with(GONE_ENDING) {
+                named.extend(self.gone(file)?);
+            } else if let Some(version) = self.load_replaced(file)? {
                 named.extend(part_names(version.manifest()));
             }
         }
@@ -76,6 +89,10 @@ impl TableStore {
     pub(super) fn parts_of_old(&self, present: &SignedManifest) -> Result<HashSet<PartName>, TableError> {
         let mut named = HashSet::new();
         for listed in self.list(VERSIONS_NAME)? {
+            if listed.name.ends_with(GONE_ENDING) {
+                named.extend(self.gone(&listed.name)?);
+                continue;
+            }
             let old = match self.load_replaced(&listed.name) {
                 Err(error @ (TableError::Io { .. } | TableError::Store { .. })) => return Err(error),
                 found => found.ok().flatten(),
@@ -88,6 +105,17 @@ impl TableStore {
         Ok(named)
     }
 
+    /// The parts in a list of those that went.
+    fn gone(&self, name: &str) -> Result<Vec<PartName>, TableError> {
+        let path = self.folder(VERSIONS_NAME).join(name);
+        let Lookup::Object(source, _) = self.fetch(&path, MAX_CONTAINER_BYTES)? else {
+            return Ok(Vec::new());
+        };
+        let bytes = source.read_all();
+        let bytes = bytes.map_err(|cause| TableError::failed(Operation::Read, path.to_string(), cause))?;
+        Ok(String::from_utf8_lossy(&bytes).lines().filter_map(PartName::of_file).collect())
+    }
+
     fn load_replaced(&self, name: &str) -> Result<Option<SignedManifest>, TableError> {
         let path = self.folder(VERSIONS_NAME).join(name);
         let Lookup::Object(source, _) = self.fetch(&path, MAX_CONTAINER_BYTES)? else { return Ok(None) };
@@ -95,6 +123,13 @@ impl TableStore {
         let bytes = bytes.map_err(|cause| TableError::failed(Operation::Read, path.to_string(), cause))?;
         SignedManifest::decode(&bytes).map(Some)
     }
+}
+
+/// Ending of the lists of files that went.
+const GONE_ENDING: &str = ".gone";
+
+fn gone_name(digest: &Digest) -> String {
+    format!("{digest}{GONE_ENDING}")
 }
 
 fn version_name(digest: &Digest) -> String {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The zone file of a version, written and read.
 
+use std::ops::Range;
+
 use super::TableStore;
+use super::append::PartBounds;
 use crate::error::TableError;
 use crate::manifest::Manifest;
 use crate::part::{FileKind, MIN_ZONED_PARTS, Zones, ZonesWriter};
@@ -32,6 +35,32 @@ impl TableStore {
     pub fn put_zones(&self, manifest: &mut Manifest) -> Result<(), TableError> {
         let columns = manifest.clear_schema()?;
         self.put_zones_with(manifest, ZonesWriter::new(columns.as_ref()))
+    }
+
+    /// Stores the zone file of a manifest in the making, of which new parts took the place of those in `replaced` of an earlier version
+    /// with the zones `before`, and names it there; takes its zone file away if it gets none. Parts of which nothing was known stay so.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn put_spliced_zones(
+        &self,
+        manifest: &mut Manifest,
+        before: &Zones,
+        replaced: Range<usize>,
+        new: PartBounds,
+    ) -> Result<(), TableError> {
+        let columns = manifest.clear_schema()?;
+        let mut zones = ZonesWriter::new(columns.as_ref());
+        zones.extend(before, 0..replaced.start)?;
+        // Behind the last part of which something is known nothing can be said.
+        if before.parts() >= replaced.start {
+            zones.append(new.0)?;
+            zones.extend(before, replaced.end..before.parts())?;
+        }
+        manifest.zones = None;
+        let Some(written) = zones.finish()? else { return Ok(()) };
+        manifest.zones = Some(written.file);
+        self.put_part(&written)
     }
 
     /// As [`TableStore::put_zones`], where the bounds of the last parts are known.

@@ -181,3 +181,55 @@ fn lists_have_a_length_and_an_order() {
     taken.parts[1].delivery = Some(delivery(6));
     assert_eq!(check(&taken), Ok(()));
 }
+
+#[test]
+fn streams_whose_parts_were_merged_go_on_behind_them() {
+    let mut table = manifest();
+    for number in [0, 1, 2] {
+        taken(&mut table, id(1, 1, number));
+    }
+    taken(&mut table, id(2, 7, 0));
+    let (first, last) = (table.parts[2].clone(), table.parts[4].clone());
+    // In any order; parts of the owner's leave nothing.
+    for part in [last.clone(), first, table.parts[0].clone(), table.parts[5].clone()] {
+        table.devices.settle(&part);
+    }
+    table.parts.truncate(4);
+    table.parts.remove(2);
+    table.rows = table.parts.iter().map(|part| part.rows).sum();
+    table.check().unwrap();
+    let known = table.devices.settled(id(1, 1, 0).device, id(1, 1, 0).stream).unwrap();
+    assert_eq!((known.next, known.last, known.rows), (3, last.encrypted.unwrap().digest, 2));
+    assert_eq!(table.devices.merged_rows(id(1, 1, 0).device), 2);
+    let next = table.next_numbers();
+    assert_eq!(next.values().copied().collect::<Vec<_>>(), [3, 1]);
+    // Another run of a job whose rows were merged is a repetition.
+    assert_eq!(table.runs().get(&DeviceJob::of(id(2, 7, 0))), Some(&id(2, 7, 0).stream.run()));
+    assert!(table.devices.is_settled(id(1, 1, 2)) && !table.devices.is_settled(id(1, 1, 3)));
+    assert!(!table.devices.is_settled(id(1, 2, 0)));
+    table.devices.reject(rejection(id(1, 1, 3), true));
+    assert_eq!(table.next_numbers().values().copied().collect::<Vec<_>>(), [4, 1]);
+    assert!(!table.devices.is_empty());
+}
+
+#[test]
+fn streams_that_were_merged_rise_and_are_few_enough() {
+    let settled = |stream: u32, next| {
+        let mut name = [0; 16];
+        name[..4].copy_from_slice(&stream.to_be_bytes());
+        let (device, stream) = (id(1, 1, 0).device, StreamId::from_bytes(name));
+        Settled { device, stream, next, last: Digest::of(b"x"), rows: 1 }
+    };
+    let fault = |settled: Vec<Settled>| {
+        let devices = DeviceRules { settled, ..DeviceRules::default() };
+        check(&Manifest { devices, ..manifest() })
+    };
+    assert_eq!(fault((0..MAX_SETTLED as u32).map(|stream| settled(stream, 1)).collect()), Ok(()));
+    let (found, limit) = (MAX_SETTLED as u64 + 1, MAX_SETTLED as u64);
+    let many = (0..=MAX_SETTLED as u32).map(|stream| settled(stream, 1)).collect();
+    assert_eq!(fault(many), Err(ManifestFault::TooMany { what: Counted::Settled, found, limit }));
+    for wrong in [vec![settled(1, 1), settled(1, 2)], vec![settled(2, 1), settled(1, 1)], vec![settled(1, 0)]]
+    {
+        assert_eq!(fault(wrong), Err(ManifestFault::DeviceRules));
+    }
+}
