@@ -20,7 +20,7 @@ use hush_plan::sql::Condition;
 use hush_remote::Progress;
 use hush_table::manifest::PartPlace;
 use hush_table::{
-    CHUNK_ROWS, DeadRows, Digest, FileKind, Manifest, PartEntry, PartFile, PartName, TableStore,
+    CHUNK_ROWS, DeadRows, Digest, FileKind, Manifest, PartEntry, PartName, TableStore, files_of_part,
 };
 use rayon::prelude::*;
 
@@ -229,7 +229,7 @@ impl<'a> Finder<'a> {
         let TablePlace::Server(server, table) = self.place else { return read() };
         let mut fetched = Vec::new();
         for entry in parts.into_iter().filter_map(|part| manifest.parts.get(part)) {
-            for (kind, file) in files_of(entry) {
+            for (kind, file) in files_of_part(entry) {
                 self.files.put_received(kind, file, server.part(table, kind, file)?.into())?;
                 fetched.push(PartName::new(kind, file.digest));
             }
@@ -290,16 +290,6 @@ impl<'a> Finder<'a> {
 /// What a part is known by, whatever rows of it were deleted.
 pub(crate) fn id_of(entry: &PartEntry) -> PartId {
     (entry.clear.map(|file| file.digest), entry.encrypted.map(|file| file.digest))
-}
-
-/// All files of a part.
-fn files_of(entry: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> {
-    let files = [
-        (FileKind::Encrypted, entry.encrypted),
-        (FileKind::Clear, entry.clear),
-        (FileKind::Dead, entry.dead.map(|dead| dead.file)),
-    ];
-    files.into_iter().filter_map(|(kind, file)| Some((kind, file?)))
 }
 
 /// The part of each place in the table, in order, and the number of its chunk in the part.

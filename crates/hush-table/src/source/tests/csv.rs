@@ -129,7 +129,7 @@ fn headers() {
     assert_eq!(code(open(b"a\0b,c\n")).0, "HUSH-D002");
     assert_eq!(code(Source::open(Path::new("/nowhere/x.csv"), &OpenOptions::default())).0, "HUSH-D001");
     let empty = tempfile::tempdir().unwrap();
-    assert_eq!(code(Source::open(empty.path(), &OpenOptions::default())).0, "HUSH-D002");
+    assert_eq!(code(Source::open(empty.path(), &OpenOptions::default())).0, "HUSH-D040");
 }
 
 /// Reads a two-column file and expects a refusal.
