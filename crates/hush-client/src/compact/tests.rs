@@ -78,10 +78,16 @@ const QUERIES: [&str; 7] = [
 fn row(number: usize) -> String {
     let ward = ["a", "b", "c", ""][number % 4];
     let level = [-1.5, 0.25, 1.125, 0.12344][number % 4];
-    let temp = if number % 5 == 0 { String::new() } else { format!("{}.{:02}", number % 50, number % 100) };
-    let seen = if number % 7 == 0 { String::new() } else { format!("2024-02-{:02}", number % 28 + 1) };
+    let temp =
+        if number.is_multiple_of(5) { String::new() } else { format!("{}.{:02}", number % 50, number % 100) };
+    let seen =
+        if number.is_multiple_of(7) { String::new() } else { format!("2024-02-{:02}", number % 28 + 1) };
     let cost = format!("{}.{:02}", 1_000_000_000_000_000_000_000_u128 + number as u128, number % 100);
-    format!("id{number},{ward},{},{level},{cost},{temp},{seen},{}\n", number * 37 % 1001, number % 2 == 0)
+    format!(
+        "id{number},{ward},{},{level},{cost},{temp},{seen},{}\n",
+        number * 37 % 1001,
+        number.is_multiple_of(2)
+    )
 }
 
 fn source(rows: impl IntoIterator<Item = usize>) -> Source {
