@@ -128,7 +128,7 @@ impl PartReader {
             .filter(|(_, (_, name))| self.wanted.iter().any(|column| column.name == *name))
             .map(|(number, (_, name))| (number, *name))
             .collect();
-        let rows = self.encrypted_rows(place, entry, chunks, (&needed, &wanted_seals))?;
+        let rows = self.encrypted_rows((place, entry), chunks, &needed, &wanted_seals)?;
         let dead = self.store.dead_rows(entry)?;
         let of_chunk = |chunk: ChunkRow| {
             let at = chunk.index.saturating_sub(place.first_chunk) as usize;
@@ -161,10 +161,10 @@ impl PartReader {
     /// The encrypted halves of some chunks of a part; of one that has none, what stands in a chunk's header.
     fn encrypted_rows(
         &self,
-        place: PartPlace,
-        entry: &PartEntry,
+        (place, entry): (PartPlace, &PartEntry),
         chunks: Option<&[u32]>,
-        (needed, seals): (&[(&ColumnKey, &Bound)], &[(u32, &str)]),
+        needed: &[(&ColumnKey, &Bound)],
+        seals: &[(u32, &str)],
     ) -> Result<Vec<ChunkRow>, ClientError> {
         if entry.encrypted.is_some() && !(needed.is_empty() && seals.is_empty()) {
             let projection = Projection {
