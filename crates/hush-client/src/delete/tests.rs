@@ -112,8 +112,7 @@ fn what_cannot_be_evaluated_deletes_nothing() {
         ("SUM(load) > 1", "HUSH-P"),
         ("load > 1; DROP TABLE t", "HUSH-P"),
         ("", "HUSH-P"),
-        // The row with load 0.
-        ("10 / load > 1", "HUSH-C0"),
+        ("CAST(id AS INT) > 1", "HUSH-C030"),
         ("load > 1000", "HUSH-C076"),
     ] {
         let refused = case.delete(condition).unwrap_err();
