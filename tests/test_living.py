@@ -6,6 +6,8 @@ import datetime
 import decimal
 import os
 import random
+import subprocess
+import sys
 
 import duckdb
 import pyarrow
@@ -190,6 +192,38 @@ def test_a_server_has_no_other_rows_deleted(hush, schema, days, small_key, serve
         assert pulled.returncode != 0
     lists.write_bytes(kept)
     assert answer(hush, server.url, small_key, *server.token)
+
+
+def test_the_guide_of_erasing_rows_erases_them(there, schema, days, small_key, bucket, s3, server, tmp_path):
+    """As the guide says, with the program that it gives: in a directory, a bucket and on a server; and the statement holds."""
+    guide = (PATIENTS.parent.parent / "docs" / "guides" / "erasure.md").read_text(encoding="utf-8")
+    program = tmp_path / "bytes.py"
+    program.write_text(guide.partition("cat > bytes.py <<'END'\n")[2].partition("\nEND\n")[0], encoding="utf-8")
+    for place in ("T", f"s3://{bucket}/t", "S"):
+        begin(there, schema, days, place, small_key)
+        there("append", days[1], "-o", place, *small_key)
+    there("push", "S", server.url, *server.token)
+    places = [("T", "T", ()), (f"s3://{bucket}/t", s3.directory / bucket / "t", ())]
+    places.append((f"{server.url}/tables/patients", server.data / "tables" / "patients", server.token))
+
+    def look(what, where):
+        done = subprocess.run([sys.executable, program, what, where], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    for number, (table, where, token) in enumerate(places):
+        look("keep", where)
+        there("delete", table, "patient_id = 'P14486110006'", *small_key, *token)
+        assert ", 0 found" not in look("search", where)
+        there("compact", table, "--all", *small_key, *token)
+        there("purge", table, "-o", f"erased-{number}.json", *small_key, *token)
+        assert ", 0 found" in look("search", where), table
+        assert "P14486110006" not in there("decrypt", table, *small_key, *token).stdout
+        there("purge", "--check", f"erased-{number}.json", *token)
+        told = there("history", table, *token).stdout
+        assert "199 living, 0 deleted, 199 stored" in told, told
+        statement = tmp_path / f"erased-{number}.json"
+        statement.write_text(statement.read_text(encoding="utf-8").replace('"version": ', '"version": 1', 1), encoding="utf-8")
+        assert there("purge", "--check", statement.name, *token, status=9).stderr.startswith("HUSH-C103")
 
 
 def test_what_a_deleted_row_would_have_failed_does_not_fail(tmp_path):
