@@ -16,7 +16,7 @@ import pytest
 import hushtable as ht
 from buckets import Proxy, bucket, proxy, s3  # noqa: F401
 from conftest import PATIENTS
-from test_append import answer, begin, days  # noqa: F401
+from test_append import answer, begin, days, expected  # noqa: F401
 from test_buckets import kill_at_every_call, schema, there, through  # noqa: F401
 
 #: Deletions, as the command and DuckDB read them.
@@ -87,6 +87,16 @@ def test_rows_go_from_every_place(there, schema, days, small_key, bucket, server
     there("pull", places[1][0], "-o", "Q", *small_key)
     there("push", "Q", f"s3://{bucket}/copy")
     assert answer(there, f"s3://{bucket}/copy", small_key) == clear.answer()
+    # A version that comes from the server's replaces nothing that was not meant to go, deletions and compactions among what it changed.
+    assert clear.delete("age = 50") > 0
+    there("delete", "P", "age = 50", *small_key)
+    there("push", "P", server.url, *server.token)
+    assert answer(there, server.url, small_key, *server.token) == clear.answer()
+    there("compact", "P", "--all", *small_key)
+    there("push", "P", server.url, *server.token)
+    assert answer(there, server.url, small_key, *server.token) == clear.answer()
+    refused = there("push", "S", server.url, *server.token, status=None)
+    assert refused.returncode != 0, refused.stderr
 
 
 def test_rows_get_new_values_in_every_place(there, schema, days, small_key, bucket, server, tmp_path):
@@ -389,3 +399,27 @@ def test_ten_thousand_random_steps_are_those_of_duckdb(tmp_path):
         place = tmp_path / str(number)
         place.mkdir()
         History(place, number).run(steps=500, look_every=25)
+
+
+def test_a_key_gets_another_passphrase_and_copies_that_open(hush, schema, days, small_key, tmp_path):
+    begin(hush, schema, days, "T", small_key)
+    _, key, _, old = small_key
+    new = tmp_path / "new-passphrase"
+    new.write_text("tired donkey battery\n", encoding="utf-8")
+    new.chmod(0o600)
+    said = hush("key", "backup", "copy.hushkey", *small_key).stderr
+    assert "copy.hushkey is a copy of it, and opens." in said, said
+    assert hush("key", "backup", "copy.hushkey", *small_key, status=4).stderr.startswith("HUSH-K001")
+    changed = ("key", "passphrase", "--new-passphrase-file", new, "--opens-in", "16MiB", *small_key)
+    assert "opens with the new passphrase" in hush(*changed).stderr
+    # The old one opens the copy alone, and the new one the key alone.
+    assert hush("query", "T", "SELECT COUNT(*) FROM patients", *small_key, status=4).stderr.startswith("HUSH-K002")
+    now = ("--key", key, "--passphrase-file", new)
+    assert answer(hush, "T", now) == expected(days[:1])
+    assert answer(hush, "T", ("--key", "copy.hushkey", "--passphrase-file", old)) == expected(days[:1])
+    assert hush("key", "backup", "copy.hushkey", "--verify", *now, status=4).stderr.startswith("HUSH-K002")
+    hush("key", "backup", "second.hushkey", *now)
+    assert "second.hushkey opens with this passphrase" in hush("key", "backup", "second.hushkey", "--verify", *now).stderr
+    hush("keygen", "-o", "other.hushkey", "--passphrase-file", new, "--opens-in", "16MiB")
+    other = hush("key", "backup", "other.hushkey", "--verify", *now, status=4).stderr
+    assert other.startswith("HUSH-K018") and "holds another key" in other, other

@@ -130,7 +130,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     })
 }
 
-fn value(options: &Options, row: u64, column: usize) -> u64 {
+pub(crate) fn value(options: &Options, row: u64, column: usize) -> u64 {
     mix(options.seed ^ mix(row << 6 | column as u64)) % BOUND
 }
 

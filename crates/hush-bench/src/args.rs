@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hush_bench::{
-    analytics, appends, compactions, edge_grid, encryption, libraries, predictions, split_table,
+    analytics, appends, compactions, deletions, edge_grid, encryption, libraries, predictions, split_table,
 };
 use hush_terminal::size;
 
@@ -43,6 +43,8 @@ pub(crate) enum Benchmark {
     Appends(Appends),
     /// Parts of a table written anew, beside encrypting the same rows
     Compact(Compact),
+    /// One row that goes out of a table, and one that gets a new value, found by clear and by sealed columns
+    Delete(Delete),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
@@ -116,6 +118,25 @@ pub(crate) struct Compact {
     pub(crate) seed: u64,
     /// Turns
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// Rows of the table
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
+    pub(crate) rows: u64,
+    /// Encrypted columns
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) columns: u8,
+    /// Seed of the values
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Rows that go and that change, by each condition
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub(crate) repeat: u32,
     /// Print JSON instead of text
     #[arg(long)]
@@ -367,6 +388,14 @@ impl Compact {
     pub(crate) fn options(&self, threads: usize) -> compactions::Options {
         let Self { rows, parts, seed, repeat, .. } = *self;
         compactions::Options { rows, parts, columns: self.columns.into(), seed, repeat, threads }
+    }
+}
+
+impl Delete {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> deletions::Options {
+        let Self { rows, seed, repeat, .. } = *self;
+        deletions::Options { rows, columns: self.columns.into(), seed, repeat, threads }
     }
 }
 

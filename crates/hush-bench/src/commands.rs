@@ -7,7 +7,8 @@ use std::process::Command;
 
 use hush::{Error, ProfileInUse};
 use hush_bench::{
-    BenchError, analytics, appends, compactions, edge_grid, encryption, libraries, predictions, split_table,
+    BenchError, analytics, appends, compactions, deletions, edge_grid, encryption, libraries, predictions,
+    split_table,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -15,8 +16,8 @@ use hush_terminal::{say, visible};
 use serde::Serialize;
 
 use crate::args::{
-    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, EdgeGrid, Encryption, Libraries, LweAgcd,
-    Predictions, SplitTable,
+    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Delete, EdgeGrid, Encryption, Libraries,
+    LweAgcd, Predictions, SplitTable,
 };
 
 /// Runs a benchmark and prints its report.
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Analytics(args) => analytics(args, threads),
         Benchmark::Appends(args) => appends(args, threads),
         Benchmark::Compact(args) => compact(args, threads),
+        Benchmark::Delete(args) => delete(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
         Benchmark::LweAgcd(args) => lwe_agcd(args),
@@ -96,6 +98,13 @@ fn compact(args: &Compact, threads: usize) -> Result<(), Error> {
     let options = args.options(threads);
     let measured = compactions::run(&options).map_err(to_error)?;
     report(args.json, &measured, || compactions::text(&options, &measured))?;
+    all_right("table", usize::from(measured.check != split_table::Check::Exact))
+}
+
+fn delete(args: &Delete, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let measured = deletions::run(&options).map_err(to_error)?;
+    report(args.json, &measured, || deletions::text(&options, &measured))?;
     all_right("table", usize::from(measured.check != split_table::Check::Exact))
 }
 

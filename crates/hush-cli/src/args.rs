@@ -7,6 +7,7 @@ mod credentials;
 mod delete;
 mod device;
 pub(crate) mod edge;
+mod key;
 mod life;
 mod release;
 mod update;
@@ -26,6 +27,7 @@ pub(crate) use credentials::{KeyArgs, TokenArgs};
 pub(crate) use delete::Delete;
 
 pub(crate) use device::{Doctor, Target, TargetArgs};
+pub(crate) use key::{Backup, ChangePassphrase, Key, KeyCommand};
 pub(crate) use life::{History, Purge};
 pub(crate) use release::ReleaseArgs;
 pub(crate) use update::Update;
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Make an owner key, wrapped by a passphrase
     Keygen(Keygen),
+    /// The owner key: another passphrase, copies
+    Key(Key),
     /// Encrypt a file into a table, by an approved schema
     Encrypt(Encrypt),
     /// Add rows to a table, in a directory, on a server or in an object store

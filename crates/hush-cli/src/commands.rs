@@ -9,6 +9,7 @@ mod doctor;
 mod edge;
 mod eval;
 mod explain;
+mod key;
 mod life;
 mod owner;
 mod query;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Eval(args) => eval::eval(args, threads),
         Command::Init(args) => owner::init(args),
         Command::Keygen(args) => owner::keygen(args),
+        Command::Key(args) => key::key(args),
         Command::Encrypt(args) => owner::encrypt(args, threads),
         Command::Append(args) => append::append(args, threads),
         Command::Compact(args) => compact::compact(args, threads),
@@ -70,19 +72,27 @@ pub(crate) fn open_key(args: &KeyArgs) -> Result<OwnerKey, Error> {
 
 /// Opens the owner's key in a process that may take so many bytes of memory.
 fn open_key_within(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey, Error> {
-    let path = args.key.clone().map_or_else(default_key_path, Ok)?;
-    let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
-    if !path.exists() {
-        return Err(Error::key(
-            "HUSH-K006",
-            format!("no key at {}\n  Ways out: hush keygen; --key PATH.", path.display()),
-        ));
-    }
-    let passphrase = passphrase::read(&source, false)?;
+    let path = key_path(args)?;
+    let passphrase = passphrase::read(&key_source(args))?;
     Ok(match memory_limit {
         Some(limit) => OwnerKey::open_within(&path, &passphrase, limit)?,
         None => OwnerKey::open(&path, &passphrase)?,
     })
+}
+
+/// The owner's key file, which is there.
+fn key_path(args: &KeyArgs) -> Result<PathBuf, Error> {
+    let path = args.key.clone().map_or_else(default_key_path, Ok)?;
+    if path.exists() {
+        return Ok(path);
+    }
+    let what = format!("no key at {}\n  Ways out: hush keygen; --key PATH.", path.display());
+    Err(Error::key("HUSH-K006", what))
+}
+
+/// Where the passphrase of the owner's key comes from.
+fn key_source(args: &KeyArgs) -> passphrase::Source<'_> {
+    passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd }
 }
 
 /// The pins of this user; warns if nothing can be remembered.

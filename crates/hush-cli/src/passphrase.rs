@@ -18,11 +18,23 @@ pub(crate) struct Source<'a> {
 ///
 /// # Errors
 /// There is neither file nor descriptor nor terminal; it cannot be read, or others can read it; it is empty.
-pub(crate) fn read(source: &Source<'_>, confirm: bool) -> Result<Passphrase, Error> {
+pub(crate) fn read(source: &Source<'_>) -> Result<Passphrase, Error> {
+    given(source, "Passphrase: ", false)
+}
+
+/// Reads the passphrase that a key is to be stored under; on a terminal by this prompt, and twice.
+///
+/// # Errors
+/// As [`read`]; the two differ.
+pub(crate) fn read_new(source: &Source<'_>, prompt: &str) -> Result<Passphrase, Error> {
+    given(source, prompt, true)
+}
+
+fn given(source: &Source<'_>, prompt: &str, confirm: bool) -> Result<Passphrase, Error> {
     match (source.file, source.descriptor) {
         (Some(file), _) => Passphrase::from_file(file).map_err(|error| of_file(Error::from(error), file)),
         (None, Some(number)) => Ok(Passphrase::from_descriptor(number)?),
-        (None, None) => ask(confirm),
+        (None, None) => ask(prompt, confirm),
     }
 }
 
@@ -41,7 +53,7 @@ fn of_file(error: Error, file: &Path) -> Error {
     }
 }
 
-fn ask(confirm: bool) -> Result<Passphrase, Error> {
+fn ask(text: &str, confirm: bool) -> Result<Passphrase, Error> {
     if !std::io::stdin().is_terminal() {
         return Err(Error::key(
             "HUSH-K007",
@@ -53,7 +65,7 @@ fn ask(confirm: bool) -> Result<Passphrase, Error> {
             rpassword::prompt_password(text).map_err(|error| Error::key("HUSH-K007", error.to_string()));
         Ok::<_, Error>(Passphrase::new(typed?))
     };
-    let first = prompt("Passphrase: ")?;
+    let first = prompt(text)?;
     if first.is_empty() {
         return Err(Error::key("HUSH-K008", "the passphrase is empty"));
     }

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hush_keys::keyfile::{NewPassphrase, Passphrase, WorkFactor, load, load_within, store};
+use hush_keys::keyfile::{
+    KeyFileError, NewPassphrase, Passphrase, WorkFactor, copy, load, load_within, rewrap, store,
+};
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::error::{Front, Remedy};
 use hush_plan::{Needs, Schema, needs_of};
@@ -54,6 +56,44 @@ impl OwnerKey {
             store(backup, &seed, passphrase, work)?;
         }
         Ok(Self { seed })
+    }
+
+    /// Puts the key of a file under another passphrase, and opens it. Copies of the file still open with the old one.
+    ///
+    /// # Errors
+    /// As [`OwnerKey::open`] with the old passphrase, and as [`OwnerKey::create`]. The file is then as it was.
+    pub fn change_passphrase(
+        path: &Path,
+        old: &Passphrase,
+        new: &NewPassphrase,
+        work: WorkFactor,
+    ) -> Result<Self, ClientError> {
+        let key = Self::open(path, old)?;
+        rewrap(path, &key.seed, new, work)?;
+        Ok(key)
+    }
+
+    /// Writes a copy of a key file that opens, byte for byte, where nothing is yet.
+    ///
+    /// # Errors
+    /// As [`OwnerKey::open`]; [`ClientError::KeyFile`] if there is something at `backup`, or it cannot be written.
+    pub fn back_up(path: &Path, passphrase: &Passphrase, backup: &Path) -> Result<Self, ClientError> {
+        let key = Self::open(path, passphrase)?;
+        copy(path, backup)?;
+        Self::check_backup(&key, passphrase, backup)?;
+        Ok(key)
+    }
+
+    /// Opens a copy of this key's file as one would in need.
+    ///
+    /// # Errors
+    /// As [`OwnerKey::open`]; [`KeyFileError::OtherKey`] for a file of another key.
+    pub fn check_backup(&self, passphrase: &Passphrase, backup: &Path) -> Result<(), ClientError> {
+        let (found, expected) = (Self::open(backup, passphrase)?.id(), self.id());
+        if found == expected {
+            return Ok(());
+        }
+        Err(KeyFileError::OtherKey { path: backup.to_owned(), found, expected }.into())
     }
 
     /// A key that lives as long as this value; nothing is stored.

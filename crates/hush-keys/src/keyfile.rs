@@ -6,8 +6,8 @@
 //! (16 bytes), seed (32 bytes). The sampler version says how secrets come from the seed; a newer one is
 //! refused rather than misread.
 //!
-//! *Invariants.* A key file is complete or absent (it is written aside and linked into place), is never
-//! overwritten, has mode 0600, and is refused on load when anyone else could read it or owns it. Its work factor is at least 2^14, when
+//! *Invariants.* A key file is complete or absent (it is written aside and linked into place), is
+//! overwritten by the same key alone ([`rewrap`]), has mode 0600, and is refused on load when anyone else could read it or owns it. Its work factor is at least 2^14, when
 //! it is written and when it is read: less would make guesses cheap, and nobody would see it.
 
 mod error;
@@ -76,10 +76,71 @@ pub fn store(
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.map_err(|source| io_error(Action::CreateDirectory, parent, source))?;
     }
-    let sealed = wiping_stack(|| wrap(seed, passphrase, work))
-        .map_err(|source| io_error(Action::Encrypt, path, io::Error::other(source)))?;
+    let sealed = sealed(path, seed, passphrase, work)?;
+    write_linked(path, &sealed)
+}
+
+/// Puts the seed of the key file `path` under another passphrase. The file that is there is replaced once the new one has been read back;
+/// at every moment one of them is there, whole.
+///
+/// # Errors
+/// As [`store`]; [`KeyFileError::NotAFile`] for a link. The file is then as it was.
+pub fn rewrap(
+    path: &Path,
+    seed: &OwnerSeed,
+    passphrase: &NewPassphrase,
+    work: WorkFactor,
+) -> Result<(), KeyFileError> {
+    if let Some(found) = work.log2().filter(|log2| *log2 < MIN_WORK_LOG2) {
+        return Err(KeyFileError::WeakNewWork { found, expected: MIN_WORK_LOG2 });
+    }
+    if path.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
+        return Err(KeyFileError::NotAFile { path: path.to_owned() });
+    }
+    let sealed = sealed(path, seed, passphrase, work)?;
     let partial = partial_name(path)?;
-    let written = write_new(&partial, &sealed).and_then(|()| std::fs::hard_link(&partial, path));
+    let written = write_new(&partial, &sealed).map_err(|source| io_error(Action::Write, path, source));
+    let checked =
+        written.and_then(|()| match load(&partial, passphrase.opens())?.key_id() == seed.key_id() {
+            true => Ok(()),
+            false => Err(KeyFileError::Damaged { path: partial.clone() }),
+        });
+    let replaced = checked.and_then(|()| {
+        let moved = std::fs::rename(&partial, path);
+        moved.map_err(|source| io_error(Action::Write, path, source))
+    });
+    if replaced.is_err() {
+        // The error tells what went wrong before.
+        let _ = std::fs::remove_file(&partial);
+    }
+    replaced?;
+    let synced = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
+    synced.map_err(|source| io_error(Action::Write, path, source))
+}
+
+/// Writes the bytes of the key file `path` to the new file `copy`.
+///
+/// # Errors
+/// Those of [`load`] but for the passphrase; [`KeyFileError::Exists`] if anything is at `copy`.
+pub fn copy(path: &Path, copy: &Path) -> Result<(), KeyFileError> {
+    let sealed = read_sealed(path)?;
+    write_linked(copy, &sealed)
+}
+
+fn sealed(
+    path: &Path,
+    seed: &OwnerSeed,
+    passphrase: &NewPassphrase,
+    work: WorkFactor,
+) -> Result<Vec<u8>, KeyFileError> {
+    wiping_stack(|| wrap(seed, passphrase, work))
+        .map_err(|source| io_error(Action::Encrypt, path, io::Error::other(source)))
+}
+
+/// Writes a new file aside and links it into place.
+fn write_linked(path: &Path, sealed: &[u8]) -> Result<(), KeyFileError> {
+    let partial = partial_name(path)?;
+    let written = write_new(&partial, sealed).and_then(|()| std::fs::hard_link(&partial, path));
     // The link exists or it does not; the partial name goes in either case.
     let removed = std::fs::remove_file(&partial);
     match written {
@@ -88,7 +149,7 @@ pub fn store(
         }
         Err(error) => Err(io_error(Action::Write, path, error)),
         Ok(()) => removed
-            .and_then(|()| File::open(parent)?.sync_all())
+            .and_then(|()| File::open(directory_of(path))?.sync_all())
             .map_err(|source| io_error(Action::Write, path, source)),
     }
 }
@@ -128,18 +189,7 @@ fn load_with(
     work: RangeInclusive<u8>,
 ) -> Result<OwnerSeed, KeyFileError> {
     let damaged = || KeyFileError::Damaged { path: path.to_owned() };
-    let mut file = OpenOptions::new()
-        .read(true)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
-        .open(path)
-        .map_err(|source| open_error(path, source))?;
-    check_access(path, &file)?;
-    let mut sealed = Vec::new();
-    let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut sealed);
-    read.map_err(|source| io_error(Action::Read, path, source))?;
-    if sealed.len() as u64 > MAX_FILE_BYTES {
-        return Err(damaged());
-    }
+    let sealed = read_sealed(path)?;
     let (found, expected) = (work_of(&sealed).ok_or_else(damaged)?, *work.start());
     if found < expected {
         return Err(KeyFileError::WeakWork { path: path.to_owned(), found, expected });
@@ -150,6 +200,23 @@ fn load_with(
         let plain = unwrap(&identity, &sealed).map_err(|error| decrypt_error(path, error))?;
         parse(path, &plain)
     })
+}
+
+/// The bytes of a key file that nobody else can read.
+fn read_sealed(path: &Path) -> Result<Vec<u8>, KeyFileError> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
+        .open(path)
+        .map_err(|source| open_error(path, source))?;
+    check_access(path, &file)?;
+    let mut sealed = Vec::new();
+    let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut sealed);
+    read.map_err(|source| io_error(Action::Read, path, source))?;
+    if sealed.len() as u64 > MAX_FILE_BYTES {
+        return Err(KeyFileError::Damaged { path: path.to_owned() });
+    }
+    Ok(sealed)
 }
 
 /// The contents, in one buffer of their size: what grows leaves copies behind.

@@ -107,7 +107,7 @@ fn read_some(path: &Path) -> std::io::Result<Vec<u8>> {
 pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
     let path = args.output.clone().map_or_else(default_key_path, Ok)?;
     let source = passphrase::Source { file: args.passphrase_file.as_deref(), descriptor: args.passphrase_fd };
-    let given = passphrase::read(&source, true)?;
+    let given = passphrase::read_new(&source, "Passphrase: ")?;
     let new = if args.weak_passphrase { NewPassphrase::weak(given) } else { NewPassphrase::new(given) };
     let work = args.opens_in.map_or(WorkFactor::Calibrated, WorkFactor::Memory);
     let key = OwnerKey::create(&path, args.backup.as_deref(), &new?, work)?;

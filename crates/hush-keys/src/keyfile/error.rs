@@ -57,6 +57,16 @@ pub enum KeyFileError {
         /// MiB allowed.
         limit: u64,
     },
+    /// A file that should be a copy of a key's, and is another key's.
+    #[error("{path} holds another key: found {found}, expected {expected}", path = path.display())]
+    OtherKey {
+        /// The file.
+        path: PathBuf,
+        /// Its key.
+        found: String,
+        /// The key that it should be a copy of.
+        expected: String,
+    },
     /// Not a regular file (a link, a directory, a device).
     #[error("{path} is not a regular file", path = path.display())]
     NotAFile {
@@ -158,6 +168,7 @@ impl KeyFileError {
             Self::Io { .. } => "HUSH-K013",
             Self::Randomness(_) => "HUSH-K014",
             Self::Memory { .. } => "HUSH-K015",
+            Self::OtherKey { .. } => "HUSH-K018",
             Self::WeakPassphrase { .. } => "HUSH-K016",
             Self::WeakNewWork { .. } | Self::WeakWork { .. } => "HUSH-K017",
             Self::Unreadable { .. } => "HUSH-K007",

@@ -132,6 +132,11 @@ impl NewPassphrase {
         if passphrase.is_empty() { Err(KeyFileError::Empty) } else { Ok(Self(passphrase)) }
     }
 
+    /// The passphrase that will open the key.
+    pub fn opens(&self) -> &Passphrase {
+        &self.0
+    }
+
     pub(super) fn secret(&self) -> SecretString {
         self.0.secret()
     }

@@ -279,3 +279,38 @@ fn passphrases_are_the_same_or_not() {
         assert!(!pass("correct horse").is_same(&pass(other)), "{other}");
     }
 }
+
+#[test]
+fn a_key_goes_under_another_passphrase_and_stays_the_same_key() {
+    let (dir, path, seed) = stored();
+    rewrap(&path, &seed, &new("battery staple"), WorkFactor::Memory(32 << 20)).unwrap();
+    assert!(matches!(load(&path, &pass("correct horse")), Err(KeyFileError::WrongPassphrase { .. })));
+    assert_eq!(load(&path, &pass("battery staple")).unwrap().expose(), seed.expose());
+    assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no partial file remains");
+    // Too little work, a link, a directory that takes no files: the file stays as it is.
+    let before = std::fs::read(&path).unwrap();
+    let cheap = rewrap(&path, &seed, &new("tired donkey"), WorkFactor::Log2(MIN_WORK_LOG2 - 1));
+    assert!(matches!(cheap, Err(KeyFileError::WeakNewWork { .. })));
+    let link = dir.path().join("link.hushkey");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let linked = rewrap(&link, &seed, &new("tired donkey"), FAST);
+    assert!(matches!(linked, Err(KeyFileError::NotAFile { .. })));
+    let gone = dir.path().join("nowhere").join("owner.hushkey");
+    assert!(matches!(rewrap(&gone, &seed, &new("tired donkey"), FAST), Err(KeyFileError::Io { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_copy_has_the_bytes_of_the_file_and_overwrites_nothing() {
+    let (dir, path, seed) = stored();
+    let backup = dir.path().join("backup.hushkey");
+    copy(&path, &backup).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(&backup).unwrap());
+    assert_eq!(backup.metadata().unwrap().mode() & 0o777, 0o600);
+    assert_eq!(load(&backup, &pass("correct horse")).unwrap().expose(), seed.expose());
+    assert!(matches!(copy(&path, &backup), Err(KeyFileError::Exists { .. })));
+    std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    let open = copy(&path, &dir.path().join("other.hushkey"));
+    assert!(matches!(open, Err(KeyFileError::Permissions { .. })));
+}

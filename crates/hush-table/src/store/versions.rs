@@ -136,7 +136,7 @@ fn version_name(digest: &Digest) -> String {
     format!("{digest}.hush")
 }
 
-/// The version whose file has this name.
+/// The version whose file, or whose list of files that went with it, has this name.
 pub(super) fn version_of_name(name: &str) -> Option<Digest> {
-    name.strip_suffix(".hush")?.parse().ok()
+    name.strip_suffix(".hush").or_else(|| name.strip_suffix(GONE_ENDING))?.parse().ok()
 }

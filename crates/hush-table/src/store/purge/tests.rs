@@ -55,6 +55,21 @@ fn part_paths(manifest: &SignedManifest) -> Vec<String> {
     names
 }
 
+/// A compaction keeps the files that it replaces for readers, and says which they are.
+#[test]
+fn what_is_kept_for_readers_goes_with_its_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = TableStore::local(directory.path()).unwrap();
+    let (first, second, written) = replaced(&store);
+    store.keep_for_readers(&first, &first.manifest().parts).unwrap();
+    let listed = store.list(VERSIONS_NAME).unwrap();
+    assert_eq!(listed.len(), 1);
+    let purged = purge(&store, &second, PurgeRun::Delete).unwrap();
+    assert!(paths(&purged.deleted).contains(&format!("{VERSIONS_NAME}/{}", listed[0].name)));
+    assert_eq!(all_files(&store), part_paths(&second));
+    assert_holds(&store, &written);
+}
+
 /// A part that no version names, whatever it holds.
 fn put_unnamed(store: &TableStore, content: &'static str) -> (PartFile, String) {
     let file = PartFile { digest: Digest::of(content.as_bytes()), bytes: content.len() as u64 };
