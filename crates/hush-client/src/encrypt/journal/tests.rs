@@ -250,8 +250,11 @@ fn what_has_changed_is_not_continued() {
     assert_eq!(refused(place, case.run(place, &Silent)), Unfinished::Files);
     fs::rename(&aside, &last).unwrap();
 
-    assert_eq!(names(place), files);
-    case.run(place, &Silent).unwrap();
+    // What was not yet in the journal may be gone, by the writer that came next; what is in it is used.
+    assert!(names(place).is_subset(&files));
+    let continued = case.run(place, &Silent).unwrap();
+    let first = continued.manifest().parts[0].encrypted.unwrap().digest;
+    assert!(files.contains(&format!("{first}.enc.parquet")));
     case.check(place);
 }
 
