@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "append", "compact", "decrypt", "delete", "device_key", "doctor", "encrypt",
-    "is_server", "ls", "pull", "push", "rehearse", "table_of_query",
+    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "append", "compact", "decrypt", "delete_rows",
+    "device_key", "doctor", "drop_table", "encrypt", "history", "is_server", "ls", "pull", "purge", "push",
+    "rehearse", "table_of_query", "update_rows",
 ]  # fmt: skip
 
 _Path = str | os.PathLike[str]
