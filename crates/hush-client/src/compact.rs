@@ -36,7 +36,7 @@ use self::line::{Files, Line, Stored};
 use self::read::Reader;
 use crate::chunk::{ChunkPlan, seals_of};
 use crate::columns::keys_of;
-use crate::destination::{Destination, MOST_OVERTAKEN, is_overtaken, step_aside};
+use crate::destination::{Committed, Committer, Destination, Edit, Next};
 use crate::encrypt::{Encrypted, check_memory, flow_of};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
@@ -220,20 +220,20 @@ impl<'a> Compaction<'a> {
         mut report: CompactReport,
         progress: &dyn Progress,
     ) -> Result<CompactReport, ClientError> {
-        let (mut present, mut tries) = (self.opened.manifest.clone(), 0);
+        let mut tries = 0;
         loop {
             // In a directory nobody else writes until the step is committed.
             let destination = Destination::of(self.place)?;
-            present = self.look_again(&present)?;
+            let present = self.look_again()?.manifest;
             let Some(run) = wanted.next_step(present.manifest()) else { return Ok(told(report, &present)) };
-            let step = Step { present: present.clone(), run };
+            let step = Step { present, run };
             let stored = self.store(&step, &destination, progress)?;
             let made = stored.appender.stored().to_vec();
             match self.commit(&step, stored, &destination)? {
-                Some(version) => {
+                Some(_) => {
                     count(&mut report, &step, &made, &wanted);
                     wanted.done(step.parts(), &made);
-                    (present, tries) = (version, 0);
+                    tries = 0;
                 }
                 None => tries += 1,
             }
@@ -249,16 +249,13 @@ impl<'a> Compaction<'a> {
     }
 
     /// The present version, if it is of the encryption for which this compaction has keys.
-    fn look_again(&self, known: &SignedManifest) -> Result<SignedManifest, ClientError> {
-        let found = self.place.look(&self.options.pins)?;
-        if found == *known {
-            return Ok(found);
-        }
-        let (first, now) = (self.opened.manifest.manifest(), found.manifest());
+    fn look_again(&self) -> Result<Opened, ClientError> {
+        let found = self.place.open(self.owner, &self.options.pins)?;
+        let (first, now) = (self.opened.manifest.manifest(), found.manifest.manifest());
         if now.encryption != first.encryption || now.encodings != first.encodings {
             return Err(ClientError::Reencrypted { place: self.place.name() });
         }
-        Ok(self.place.open(self.owner, &self.options.pins)?.manifest)
+        Ok(found)
     }
 
     /// Encrypts the living rows of a step and stores their parts.
@@ -305,58 +302,46 @@ impl<'a> Compaction<'a> {
         stored: Stored,
         destination: &Destination<'_>,
     ) -> Result<Option<SignedManifest>, ClientError> {
-        let (mut present, mut overtaken) = (step.present.clone(), 0);
-        let made = stored.appender.stored();
-        let version = loop {
-            let Some(next) = self.next(&present, step, &stored, destination)? else { return Ok(None) };
-            let committed = match destination {
-                Destination::Files(store, _) => {
-                    store.keep_for_readers(&present, step.parts()).map_err(ClientError::from)
-                }
-                Destination::Server(..) => Ok(()),
-            };
-            let Err(error) = committed.and_then(|()| destination.commit(&next)) else { break next };
-            // The answer to a commit that won may have been lost; else another writer may have been faster.
-            let Ok(found) = self.place.look(&self.options.pins) else { return Err(error) };
-            let is_there = |part: &PartEntry| found.manifest().parts.contains(part);
-            if found == next || (!made.is_empty() && made.iter().all(is_there)) {
-                break self.look_again(&found)?;
-            }
-            if !is_overtaken(&error) || overtaken >= MOST_OVERTAKEN {
-                return Err(error);
-            }
-            step_aside(overtaken)?;
-            overtaken += 1;
-            present = self.look_again(&present)?;
+        let Self { place, owner, options, .. } = *self;
+        let committer = Committer { place, owner, pins: &options.pins, destination };
+        let mut replacement = Replacement { step, stored: &stored, destination };
+        let Committed::In(version) = committer.commit(&self.look_again()?, &mut replacement)? else {
+            return Ok(None);
         };
-        self.options.pins.check_and_remember(&version)?;
         stored.appender.keep();
         destination.tidy();
-        Ok(Some(version))
+        Ok(Some(*version))
+    }
+}
+
+/// Stored parts on their way to the place of those of a step.
+struct Replacement<'a> {
+    step: &'a Step,
+    stored: &'a Stored,
+    destination: &'a Destination<'a>,
+}
+
+impl Edit for Replacement<'_> {
+    type Done = ();
+
+    /// Nothing can be done where the parts are not there as they were read.
+    fn next(&mut self, present: &Opened) -> Result<Next<()>, ClientError> {
+        let (present, parts) = (present.manifest.manifest(), self.step.parts());
+        let Some(start) = place_of(parts, &present.parts) else { return Ok(Next::Done(())) };
+        let run = start..start + parts.len();
+        let mut next = present.clone();
+        next.version = next.version.saturating_add(1);
+        parts.iter().for_each(|part| next.devices.settle(part));
+        next.splice_parts(run.clone(), self.stored.appender.stored().iter().cloned());
+        put_zones(present, &mut next, run, &self.stored.bounds, self.destination)?;
+        let removed = parts.iter().map(|part| part.rows - part.living_rows()).sum();
+        next.record(ChangeKind::Compact, 0, removed);
+        Ok(Next::Version(Box::new(next)))
     }
 
-    /// The version behind `present` in which the new parts stand in place of the old ones; `None` if these are not there as they were read.
-    fn next(
-        &self,
-        present: &SignedManifest,
-        step: &Step,
-        stored: &Stored,
-        destination: &Destination<'_>,
-    ) -> Result<Option<SignedManifest>, ClientError> {
-        let Some(start) = place_of(step.parts(), &present.manifest().parts) else { return Ok(None) };
-        let run = start..start + step.run.len();
-        let mut next = present.manifest().clone();
-        next.version = next.version.saturating_add(1);
-        step.parts().iter().for_each(|part| next.devices.settle(part));
-        next.splice_parts(run.clone(), stored.appender.stored().iter().cloned());
-        put_zones(present.manifest(), &mut next, run, &stored.bounds, destination)?;
-        next.record(
-            ChangeKind::Compact,
-            0,
-            step.parts().iter().map(|part| part.rows - part.living_rows()).sum(),
-        );
-        let key = self.owner.verifying_key().to_bytes();
-        Ok(Some(SignedManifest::sign(next, &key, |bytes| self.owner.sign(bytes))?))
+    fn has_landed(&self, found: &Manifest) -> Result<bool, ClientError> {
+        let made = self.stored.appender.stored();
+        Ok(!made.is_empty() && made.iter().all(|part| found.parts.contains(part)))
     }
 }
 

@@ -3,13 +3,15 @@
 //!
 //! In a directory nobody else writes meanwhile. Elsewhere another writer may be faster: then the change goes into the version behind theirs.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use hush_keys::OwnerSeed;
 use hush_protocol::code::OLD_VERSION;
 use hush_remote::RemoteServer;
 use hush_table::{
-    FileKind, Manifest, PartEntry, PartFile, PartName, SignedManifest, TableError, TableStore, WriteAccess,
+    Digest, FileKind, Manifest, PartEntry, PartFile, PartName, SignedManifest, TableError, TableStore,
+    WriteAccess, files_of_part, named_files,
 };
 
 use crate::error::ClientError;
@@ -19,7 +21,7 @@ use crate::place::{Opened, TablePlace};
 /// Time for which a change waits for other writers to a directory.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Versions of other writers behind which a change goes before it gives up.
-pub(crate) const MOST_OVERTAKEN: u32 = 200;
+const MOST_OVERTAKEN: u32 = 200;
 
 /// The place that files of parts and a version go to.
 pub(crate) enum Destination<'a> {
@@ -78,11 +80,27 @@ impl<'a> Destination<'a> {
         Ok(())
     }
 
+    /// Keeps the files of `replaced` that `next` does not name, for whoever still reads that version. A server and an object store keep them by
+    /// themselves.
+    ///
+    /// # Errors
+    /// A full disk.
+    fn keep_for_readers(&self, replaced: &SignedManifest, next: &Manifest) -> Result<(), ClientError> {
+        let Self::Files(store, _) = self else { return Ok(()) };
+        let named: HashSet<Digest> = named_files(next).map(|(_, file)| file.digest).collect();
+        let goes = |part: &&PartEntry| files_of_part(part).any(|(_, file)| !named.contains(&file.digest));
+        let gone: Vec<PartEntry> = replaced.manifest().parts.iter().filter(goes).cloned().collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        Ok(store.keep_for_readers(replaced, &gone)?)
+    }
+
     /// Makes a version the present one.
     ///
     /// # Errors
     /// Those that [`is_overtaken`] tells, and all others.
-    pub(crate) fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
+    fn commit(&self, next: &SignedManifest) -> Result<(), ClientError> {
         match self {
             Self::Files(_, access) => Ok(access.commit(next)?),
             Self::Server(server, ..) => Ok(server.commit(next)?),
@@ -161,10 +179,11 @@ impl Committer<'_> {
             };
             let key = self.owner.verifying_key().to_bytes();
             let signed = SignedManifest::sign(manifest, &key, |bytes| self.owner.sign(bytes))?;
+            self.destination.keep_for_readers(&present.manifest, signed.manifest())?;
             let Err(error) = self.destination.commit(&signed) else { break signed };
             // Another writer may have been faster.
             let Ok(found) = self.place.look(self.pins) else { return Err(error) };
-            if edit.has_landed(found.manifest())? {
+            if found == signed || edit.has_landed(found.manifest())? {
                 break self.look_again(present, &found)?.manifest;
             }
             if !is_overtaken(&error) || overtaken >= MOST_OVERTAKEN {
@@ -189,7 +208,7 @@ impl Committer<'_> {
 }
 
 /// Those who wait for each other should not try in step.
-pub(crate) fn step_aside(overtaken: u32) -> Result<(), ClientError> {
+fn step_aside(overtaken: u32) -> Result<(), ClientError> {
     let mut random = [0; 1];
     hush_ring::os_random(&mut random)?;
     std::thread::sleep(Duration::from_millis(u64::from(overtaken.min(8)) * u64::from(random[0] % 16)));
@@ -197,13 +216,13 @@ pub(crate) fn step_aside(overtaken: u32) -> Result<(), ClientError> {
 }
 
 /// Files of a part: encrypted ones first, so that a server never has clear columns alone.
-pub(crate) fn files_of(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> {
+fn files_of(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> {
     let encrypted = part.encrypted.map(|file| (FileKind::Encrypted, file));
     encrypted.into_iter().chain(part.clear.map(|file| (FileKind::Clear, file)))
 }
 
 /// Whether a commit failed because another version came first.
-pub(crate) fn is_overtaken(error: &ClientError) -> bool {
+fn is_overtaken(error: &ClientError) -> bool {
     match error {
         ClientError::Table(error) => {
             matches!(error, TableError::Busy { .. } | TableError::StaleVersion { .. })

@@ -80,9 +80,9 @@ pub enum ClientError {
         /// The place.
         place: String,
     },
-    /// Rows that are added must be encrypted like those that are there.
+    /// Rows that are changed must be encrypted like those that are there.
     #[error(
-        "{place} was encrypted anew while rows were prepared for it\n  Way out: append them once more. Nothing was added."
+        "{place} was encrypted anew while a change to it was prepared\n  Way out: once more. Nothing was changed."
     )]
     Reencrypted {
         /// The place.
@@ -162,7 +162,7 @@ pub enum ClientError {
     },
     /// Rows without a column that the table needs and cannot give back.
     #[error(
-        "the rows lack column {column}, whose values are not in the table\n  Way out: give them too. Nothing was written."
+        "the rows lack column {column}, whose values the table does not give back\n  Way out: give them too. Nothing was written."
     )]
     NeedsColumn {
         /// The column.

@@ -57,9 +57,22 @@ pub(crate) fn statistic_error(
     }
 }
 
+/// Digits after the point to which values of an approximate column with this error can be rounded again and again without moving: one
+/// more than the schema declares, as decryption shows them, else as many. `None` if they are known less well.
+pub(crate) fn stable_digits(declared: u8, error: f64) -> Option<usize> {
+    let is_stable = |digits: &usize| error < 0.5 * 10_f64.powi(-(*digits as i32));
+    [usize::from(declared) + 1, usize::from(declared)].into_iter().find(is_stable)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_are_those_to_which_rounding_does_not_move() {
+        let digits = [1e-5, 0.0004, 0.004, 0.006, f64::NAN].map(|error| stable_digits(2, error));
+        assert_eq!(digits, [Some(3), Some(3), Some(2), None, None]);
+    }
 
     #[test]
     fn no_digit_is_shown_below_the_error() {

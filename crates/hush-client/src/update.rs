@@ -9,13 +9,17 @@ mod given;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt64Array};
 use arrow::compute::{filter_record_batch, take, take_record_batch};
-use arrow::datatypes::{Field, Schema as ArrowSchema};
+use arrow::datatypes::{Field, Float64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
-use hush_plan::Protection;
+use hush_plan::bounds::Values;
+use hush_plan::physical::stored_bounds;
+use hush_plan::schema::Column;
+use hush_plan::{ColumnType, Protection, Quantity};
 use hush_remote::Progress;
 use hush_table::manifest::ChangeKind;
 use hush_table::source::Source;
@@ -30,6 +34,7 @@ use crate::find::{Finder, PartId, PartRows, id_of};
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
+use crate::precision::{stable_digits, to_digits};
 
 /// What becomes of rows whose key is not in the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -221,7 +226,7 @@ impl Search<'_> {
             let array = match (self.given.rows.column_by_name(&column.name), old.column_by_name(&column.name))
             {
                 (Some(given), _) => take(given, &rows, None)?,
-                (None, Some(old)) => old.clone(),
+                (None, Some(old)) => kept(present, column, old)?,
                 (None, None) => return Err(ClientError::NeedsColumn { column: column.name.clone() }),
             };
             fields.push(Field::new(&column.name, array.data_type().clone(), true));
@@ -240,6 +245,24 @@ impl Search<'_> {
         let columns = schema.fields().iter().map(|field| column(field)).collect::<Result<Vec<_>, _>>()?;
         Ok(RecordBatch::try_new(schema, columns)?)
     }
+}
+
+/// Values as they are encrypted again: approximate ones with digits to which rounding them once more changes nothing.
+fn kept(opened: &Opened, column: &Column, old: &ArrayRef) -> Result<ArrayRef, ClientError> {
+    let is_decrypted = column.protect == Protection::Encrypt && column.is_approximate();
+    let (ColumnType::Float { digits }, true) = (column.kind, is_decrypted) else { return Ok(old.clone()) };
+    let Opened { half, keys, .. } = opened;
+    let (value, bounds) =
+        (Quantity::Value(column.name.clone()), stored_bounds(&half.schema, &half.encodings)?);
+    let bound = keys.iter().zip(bounds).find(|(key, _)| key.encoding.quantity == value);
+    let digits = match bound.map(|(_, bound)| bound.values) {
+        Some(Values::Approx { error, .. }) => stable_digits(digits, error),
+        _ => None,
+    };
+    let (digits, values) = digits
+        .zip(old.as_primitive_opt::<Float64Type>())
+        .ok_or_else(|| ClientError::NeedsColumn { column: column.name.clone() })?;
+    Ok(Arc::new(values.unary::<_, Float64Type>(|value| to_digits(value, digits))))
 }
 
 /// Which rows have other values in the given columns than before.

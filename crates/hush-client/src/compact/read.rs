@@ -30,7 +30,7 @@ use crate::decrypt::check_declared;
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
 use crate::place::Opened;
-use crate::precision::to_digits;
+use crate::precision::{stable_digits, to_digits};
 
 /// Decrypts parts of one encryption of a table.
 pub(super) struct Reader<'a> {
@@ -243,10 +243,7 @@ fn numbers_of(column: &Column, allowed: Option<&Allowed>) -> Option<EncryptedAs>
     let Some(bounds) = column_bounds(column) else {
         let ColumnType::Float { digits } = column.kind else { return None };
         let Some(Allowed::Approx { error, .. }) = allowed else { return None };
-        // One digit more than is declared, as decryption shows them, if rounding to it is stable.
-        let is_stable = |digits: &usize| *error < 0.5 * 10_f64.powi(-(*digits as i32));
-        let digits = [usize::from(digits) + 1, usize::from(digits)].into_iter().find(is_stable)?;
-        return Some(EncryptedAs::F64 { digits });
+        return Some(EncryptedAs::F64 { digits: stable_digits(digits, *error)? });
     };
     let is_short = i64::try_from(bounds.low).is_ok() && i64::try_from(bounds.high).is_ok();
     Some(if is_short { EncryptedAs::I64 } else { EncryptedAs::I128 })

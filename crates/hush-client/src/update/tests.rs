@@ -99,6 +99,43 @@ fn columns_that_are_not_given_keep_their_values() {
     assert!(report.updated > 10 && of_ward.iter().all(|line| !line.starts_with("c,") || line == "c,7.25"));
 }
 
+/// What is not given is decrypted and encrypted again, and does not move.
+#[test]
+fn approximate_values_stay_through_many_updates() {
+    let case = Case::new();
+    let path = case.path("T");
+    let levels = || case.texts(TablePlace::Directory(&path), &["id", "level"]);
+    let mut before = levels();
+    before.sort();
+    for load in 0..6 {
+        let rows = (0..10).map(|row| format!("id{row},{}\n", load + row)).collect::<String>();
+        case.run_update(&case.update(&format!("id,load\n{rows}"), "id")).unwrap();
+    }
+    let mut after = levels();
+    after.sort();
+    assert_eq!(after, before);
+}
+
+/// A query that began with the version before reads the lists of deleted rows of that version.
+#[test]
+fn lists_that_are_replaced_stay_for_readers() {
+    let case = Case::new();
+    let (path, listed) = (case.path("T"), |kept: &str| {
+        let files = std::fs::read_dir(case.path("T/versions")).into_iter().flatten();
+        let texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        texts.filter(|text| text.lines().any(|line| line == kept)).count()
+    });
+    case.delete("id = 'id3'").unwrap();
+    let version = TableStore::local_existing(&path).unwrap().load().unwrap();
+    let first = version.manifest().parts[0].dead.unwrap().file.digest;
+    let name = format!("{first}.dead");
+    assert_eq!(listed(&name), 0);
+    case.delete("id = 'id4'").unwrap();
+    assert_eq!(listed(&name), 1);
+    assert!(path.join("parts").join(&name).exists());
+    case.check(&[0, 1, 2, 5, 6, 7, 8, 9]);
+}
+
 #[test]
 fn rows_whose_key_is_not_in_the_table_are_refused_left_out_or_added() {
     let (case, rows) = grown();
