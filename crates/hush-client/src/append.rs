@@ -14,8 +14,7 @@ use hush_table::manifest::{ChangeKind, MAX_BATCHES};
 use hush_table::source::{Source, SourceError};
 use hush_table::{AppendId, Appender, Batch, BatchTag, Digest, Manifest, PartEntry, SignedManifest};
 
-use crate::chunk::{ChunkPlan, seals_of};
-use crate::columns::keys_of;
+use crate::chunk::ChunkPlan;
 use crate::destination::{Committed, Committer, Destination, Edit, Next};
 use crate::encrypt::{Encrypted, Made, Rows};
 use crate::error::ClientError;
@@ -86,7 +85,7 @@ pub fn append(
     let destination = Destination::of(place)?;
     let opened = place.open(key.seed(), &options.pins)?;
     let table_id = *opened.manifest.manifest().table_id.as_bytes();
-    let (batches, owner) = (key.seed().batch_key(table_id), key.seed());
+    let (batches, owner) = (opened.roots.batch_key(key.seed(), table_id), key.seed());
     Append { place, options, owner, opened, batches, destination }.run(progress)
 }
 
@@ -112,7 +111,6 @@ struct Stored {
 /// Encrypts rows as those of a table, and stores their parts where it is.
 pub(crate) struct RowStore<'a> {
     pub(crate) opened: &'a Opened,
-    pub(crate) owner: &'a OwnerSeed,
     pub(crate) destination: &'a Destination<'a>,
     /// Threads.
     pub(crate) threads: usize,
@@ -144,8 +142,8 @@ impl RowStore<'_> {
         let (schema, mut id) = (&half.schema, [0; 16]);
         hush_ring::os_random(&mut id)?;
         let id = AppendId::from_bytes(id);
-        let seals = seals_of(keys_of(self.owner, manifest.manifest()), schema);
-        let plan = ChunkPlan::new(schema, keys, &seals, &Lattice).of_append(id);
+        let keys = keys.present();
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id);
         let pool = thread_pool(self.threads)?;
         let rows = Rows { source, schema, pool: &pool, memory_limit: self.memory_limit };
         let flow = rows.flow(&plan)?;
@@ -199,10 +197,10 @@ impl Append<'_> {
 
     /// Encrypts the rows and stores their parts; of a batch that is known, only reads them.
     fn store(&self, is_known: bool, progress: &dyn Progress) -> Result<Stored, ClientError> {
-        let Self { opened, options, owner, destination, .. } = self;
+        let Self { opened, options, destination, .. } = self;
         let AppendOptions { source, threads, memory_limit, .. } = options;
         let (threads, memory_limit) = (*threads, *memory_limit);
-        let rows = RowStore { opened, owner, destination, threads, memory_limit };
+        let rows = RowStore { opened, destination, threads, memory_limit };
         // Of a batch that is known every chunk counts as stored.
         let fingerprinted = options.batch.as_ref().map(|_| if is_known { u32::MAX } else { 0 });
         let StoredRows { appender, rows, fingerprints } = rows.store(source, fingerprinted, progress)?;

@@ -135,7 +135,7 @@ impl OwnedTable {
                 task.fetch.iter().copied().chain(programs).collect()
             }
         };
-        let used = self.keys.iter().filter(|key| ids.contains(&key.id()));
+        let used = self.keys.present().columns.iter().filter(|key| ids.contains(&key.id()));
         approximate(used)
     }
 

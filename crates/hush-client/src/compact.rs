@@ -34,8 +34,7 @@ use self::choose::{Wanted, chosen};
 pub use self::error::{CompactError, Lacking};
 use self::line::{Files, Line, Stored};
 use self::read::Reader;
-use crate::chunk::{ChunkPlan, seals_of};
-use crate::columns::keys_of;
+use crate::chunk::ChunkPlan;
 use crate::destination::{Committed, Committer, Destination, Edit, Next};
 use crate::encrypt::{Encrypted, check_memory, flow_of};
 use crate::error::ClientError;
@@ -210,7 +209,7 @@ impl<'a> Compaction<'a> {
         owner: &'a OwnerSeed,
         opened: &'a Opened,
     ) -> Result<Self, ClientError> {
-        let reader = Reader::new(opened, owner)?;
+        let reader = Reader::new(opened)?;
         Ok(Self { place, options, owner, opened, reader })
     }
 
@@ -269,8 +268,8 @@ impl<'a> Compaction<'a> {
         let (schema, mut id) = (&half.schema, [0; 16]);
         hush_ring::os_random(&mut id)?;
         let id = AppendId::from_bytes(id);
-        let seals = seals_of(keys_of(self.owner, step.present.manifest()), schema);
-        let plan = ChunkPlan::new(schema, keys, &seals, &Lattice).of_append(id);
+        let keys = keys.present();
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id);
         let pool = thread_pool(self.options.threads)?;
         let read_bytes = step.parts().iter().map(bytes_of).max().unwrap_or(0);
         let flow = flow_of(schema, &plan, &pool, self.options.memory_limit, read_bytes)?;

@@ -45,7 +45,7 @@ impl TableDecryption {
         columns: Option<&[String]>,
         progress: &dyn Progress,
     ) -> Result<Self, ClientError> {
-        let Opened { manifest, half, keys, releases } = place.open(key.seed(), pins)?;
+        let Opened { manifest, half, keys, releases, .. } = place.open(key.seed(), pins)?;
         let (store, fetched) = match place {
             TablePlace::Directory(_) | TablePlace::Bucket(_) => (place.files()?, None),
             TablePlace::Server(server, _) => {
@@ -54,7 +54,7 @@ impl TableDecryption {
                 (TableStore::local_existing(directory.path())?, Some(directory))
             }
         };
-        let parts = PartReader::new(store, manifest.manifest(), (half, keys), key.seed(), columns)?;
+        let parts = PartReader::new(store, manifest.manifest(), (half, keys), columns)?;
         let pending = Vec::new().into_iter();
         Ok(Self { parts, _fetched: fetched, releases, digits: None, next_part: 0, pending })
     }
@@ -78,18 +78,22 @@ impl TableDecryption {
     /// that error, for more numbers than the budget has left.
     pub fn released(mut self, digits: i32) -> Result<Self, ClientError> {
         Releases::require_own_rows(&self.parts.manifest)?;
-        let numbers =
-            self.parts.keys.iter().filter(|key| self.parts.is_needed(key) && is_approximate(key)).map(
-                |key| {
-                    let of_part = |entry: &PartEntry| -> Result<u64, ClientError> {
-                        let full = u64::from(body_of(key, 0, CHUNK_ROWS)?.1.element_count);
-                        let rest = entry.rows - u64::from(entry.chunks - 1) * u64::from(CHUNK_ROWS);
-                        let last = u64::from(body_of(key, 0, rest as u32)?.1.element_count);
-                        Ok(u64::from(entry.chunks - 1) * full + last)
-                    };
-                    self.parts.manifest.parts.iter().map(of_part).sum::<Result<u64, _>>()
-                },
-            );
+        let numbers = self
+            .parts
+            .keys
+            .present()
+            .columns
+            .iter()
+            .filter(|key| self.parts.is_needed(key) && is_approximate(key))
+            .map(|key| {
+                let of_part = |entry: &PartEntry| -> Result<u64, ClientError> {
+                    let full = u64::from(body_of(key, 0, CHUNK_ROWS)?.1.element_count);
+                    let rest = entry.rows - u64::from(entry.chunks - 1) * u64::from(CHUNK_ROWS);
+                    let last = u64::from(body_of(key, 0, rest as u32)?.1.element_count);
+                    Ok(u64::from(entry.chunks - 1) * full + last)
+                };
+                self.parts.manifest.parts.iter().map(of_part).sum::<Result<u64, _>>()
+            });
         self.releases.require_budget(numbers.sum::<Result<u64, _>>()?)?;
         self.digits = Some(digits);
         Ok(self)
@@ -99,7 +103,9 @@ impl TableDecryption {
     pub fn exposed(&self) -> Vec<String> {
         match self.digits {
             Some(_) => Vec::new(),
-            None => approximate(self.parts.keys.iter().filter(|key| self.parts.is_needed(key))),
+            None => {
+                approximate(self.parts.keys.present().columns.iter().filter(|key| self.parts.is_needed(key)))
+            }
         }
     }
 

@@ -71,7 +71,7 @@ pub fn delete_rows(
     let destination = if options.dry_run { None } else { Some(Destination::of(place)?) };
     let opened = place.open(owner, pins)?;
     let condition = Condition::parse(&opened.half.schema, &options.condition)?;
-    let finder = Finder::new(place, owner, options.threads)?;
+    let finder = Finder::new(place, options.threads)?;
     let mut search = Search { place, finder, condition, may_be_all: options.all, progress };
     let Some(destination) = &destination else {
         let (_, rows) = search.rows_of(&opened)?;

@@ -42,11 +42,12 @@ pub fn device_key(place: TablePlace<'_>, key: &OwnerKey, pins: &Pins) -> Result<
         let what = "the table's parameters have no room for devices\n  Way out: edge = true in the schema, and encrypt again.";
         return Err(ClientError::Usage { what: what.into() });
     }
-    let families = families(&half, &keys)?;
+    let families = families(&half, &keys.present().columns)?;
     let mut seed = zeroize::Zeroizing::new([0_u8; 32]);
     hush_ring::os_random(seed.as_mut())?;
     let of = (half.schema, signed.manifest().table_id, owner.verifying_key().to_bytes());
-    Ok(DeviceKey::new(of, &half.encodings, families, &seed, |bytes| owner.sign(bytes)))
+    let encodings = (half.encodings.as_slice(), signed.manifest().domain);
+    Ok(DeviceKey::new(of, encodings, families, &seed, |bytes| owner.sign(bytes)))
 }
 
 /// The outcome of a revocation.
@@ -102,6 +103,7 @@ pub fn revoke_device(
         let before = next.parts.len();
         next.parts.retain(|part| !is_its(part));
         next.rows = next.parts.iter().fold(0, |rows, part| rows.saturating_add(part.rows));
+        next.forget_empty_domains();
         (revoked.removed_deliveries, revoked.removed_rows) = ((before - next.parts.len()) as u64, its_rows);
         revoked.left_rows = merged_rows;
         if !keeps_owner_parts(signed.manifest(), &next) {

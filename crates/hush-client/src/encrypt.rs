@@ -13,7 +13,7 @@ mod parted;
 mod rows;
 
 use hush_encode::clear_schema;
-use hush_keys::OwnerSeed;
+use hush_keys::{OwnerSeed, TableRoots};
 use hush_plan::{PrivateEncoding, Schema};
 use hush_table::source::Source;
 use hush_table::{
@@ -29,11 +29,11 @@ pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
 pub(crate) use self::parted::encrypt_parts;
 pub(crate) use self::rows::{Rows, check_memory, flow_of};
-use crate::chunk::{ChunkPlan, seals_of};
-use crate::columns::ColumnKeys;
+use crate::chunk::ChunkPlan;
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
+use crate::roots::{DomainKeys, open_roots, seal_roots};
 use crate::scheme::Scheme;
 use hush_remote::Progress;
 
@@ -76,10 +76,15 @@ impl Encryption<'_> {
             Some(journal) => (&journal.half.clone(), journal.identity(fresh), journal.parts()),
             None => (self.half, fresh, Vec::new()),
         };
-        let of_table = self.owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
-        let keys = ColumnKeys::derive(of_table, &half.encodings)?;
-        let seals = seals_of(of_table, schema);
-        let plan = ChunkPlan::new(schema, &keys, &seals, self.scheme);
+        let (table_id, encryption) = (*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
+        let of_table = self.owner.of_table(table_id, encryption);
+        let sealed_roots = match &journal {
+            Some(journal) => journal.sealed_roots(),
+            None => seal_roots(&TableRoots::default().with_domain(FIRST_DOMAIN)?, of_table)?,
+        };
+        let roots = open_roots(&sealed_roots, of_table)?;
+        let keys = DomainKeys::derive(roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption), half)?;
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme);
         let layout = TableLayout {
             clear: clear_schema(schema),
             encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
@@ -91,13 +96,15 @@ impl Encryption<'_> {
         // Rows of one chunk make one part, of which no journal would be written.
         let is_followed =
             journal.is_some() || self.source.rows().is_none_or(|rows| rows > u64::from(CHUNK_ROWS));
-        let recorder =
-            |identity| Recorder::new(identity, of_table, half, self.source, journal, self.store.place());
+        let recorder = |identity| {
+            let secrets = (half, sealed_roots.as_slice());
+            Recorder::new(identity, of_table, secrets, self.source, journal, self.store.place())
+        };
         let mut recorder = self.pins.filter(|_| is_followed).map(|_| recorder(&identity));
         // Looks once more, under the lock that every writer takes.
         let begun =
             TableWriter::resume(self.store, identity, layout, stored).map_err(|error| self.changed(error));
-        let writer = begun?.with_record();
+        let writer = begun?.with_record().with_roots(sealed_roots.clone());
         let mut writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         let written = self.write_chunks(&rows, &plan, flow, &mut writer, recorder.as_mut(), progress);
         if let Err(error) = written {
@@ -185,6 +192,9 @@ impl Encryption<'_> {
     }
 }
 
+/// The domain of all rows that an encryption brings.
+const FIRST_DOMAIN: u32 = 0;
+
 /// The identity of a new table.
 ///
 /// # Errors
@@ -197,7 +207,11 @@ pub(crate) fn new_identity(owner: &OwnerSeed, table: String) -> Result<TableIden
     Ok(TableIdentity { table, table_id, encryption, version: 1, verifying_key })
 }
 
-fn new_encryption() -> Result<EncryptionId, ClientError> {
+/// The identifier of new secrets.
+///
+/// # Errors
+/// [`ClientError::Randomness`].
+pub(crate) fn new_encryption() -> Result<EncryptionId, ClientError> {
     let mut id = [0_u8; 16];
     hush_ring::os_random(&mut id)?;
     Ok(EncryptionId::from_bytes(id))

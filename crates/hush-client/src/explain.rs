@@ -223,6 +223,7 @@ fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
         rows: part.rows,
         clear_bytes: bytes(part.clear),
         encrypted_bytes: bytes(part.encrypted),
+        domain: part.domain,
     };
     let clear = |column: &hush_table::ClearColumn| ClearColumn {
         name: column.name.clone(),
@@ -231,6 +232,7 @@ fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
     };
     TableShape {
         parts: manifest.parts.iter().map(part).collect(),
+        domains: manifest.domains(),
         clear: manifest.clear_columns.iter().map(clear).collect(),
     }
 }

@@ -14,7 +14,6 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_exec::Limits;
 use hush_exec::answer::{Answer, EncryptedHalf};
-use hush_keys::OwnerSeed;
 use hush_plan::plan::{PLAN_FORMAT, Predicate, RowsTask, ServerPlan, Task};
 use hush_plan::sql::Condition;
 use hush_remote::Progress;
@@ -38,7 +37,6 @@ pub(crate) type PartRows = BTreeMap<usize, Vec<u64>>;
 /// Finds rows in the versions of one table.
 pub(crate) struct Finder<'a> {
     place: TablePlace<'a>,
-    owner: &'a OwnerSeed,
     /// The files of the table; of one on a server, those that were fetched and are still needed.
     files: TableStore,
     threads: usize,
@@ -107,16 +105,12 @@ type Wanted = (usize, Option<Vec<u32>>);
 impl<'a> Finder<'a> {
     /// # Errors
     /// No table there.
-    pub(crate) fn new(
-        place: TablePlace<'a>,
-        owner: &'a OwnerSeed,
-        threads: usize,
-    ) -> Result<Self, ClientError> {
+    pub(crate) fn new(place: TablePlace<'a>, threads: usize) -> Result<Self, ClientError> {
         let files = match place {
             TablePlace::Server(..) => TableStore::memory(),
             _ => place.files()?,
         };
-        Ok(Self { place, owner, files, threads, known: HashMap::new() })
+        Ok(Self { place, files, threads, known: HashMap::new() })
     }
 
     /// The living rows of a version that are looked for. A finder is always asked for the same ones.
@@ -190,7 +184,7 @@ impl<'a> Finder<'a> {
         columns: Option<&[String]>,
     ) -> Result<PartReader, ClientError> {
         let (half, keys) = (opened.half.clone(), opened.keys.clone());
-        PartReader::new(self.files.clone(), opened.manifest.manifest(), (half, keys), self.owner, columns)
+        PartReader::new(self.files.clone(), opened.manifest.manifest(), (half, keys), columns)
     }
 
     /// Some rows of a version with all columns that can be given back, in the order of the table.

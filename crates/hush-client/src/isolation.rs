@@ -18,9 +18,11 @@ use hush_ring::{SecretRng, TERNARY_BYTES, sample_ternary};
 use hush_table::Manifest;
 use hush_table::source::{OpenOptions, Source};
 
+use crate::columns::keys_of;
 use crate::owner::{self, EncryptOptions, OwnerKey};
 use crate::packing::ColumnKey;
 use crate::pins::Pins;
+use crate::roots::open_roots;
 use crate::table::OwnedTable;
 use hush_remote::Silent;
 use hush_remote::{ApiToken, RemoteServer};
@@ -102,9 +104,10 @@ fn the_servers_memory_and_files_hold_no_secret_and_no_protected_plaintext() {
         table.ask(query, &Silent).unwrap();
     }
 
-    let mut secrets = vec![("the owner's seed", seed.to_vec())];
-    for column in table.keys.iter() {
-        let small = ternary(&seed, table.manifest.manifest(), column);
+    let root = root_of(key.seed(), table.manifest.manifest());
+    let mut secrets = vec![("the owner's seed", seed.to_vec()), ("the root of a domain", root.to_vec())];
+    for column in table.keys.present().columns.iter() {
+        let small = ternary(&root, table.manifest.manifest(), column);
         secrets.push(("a secret's coefficients", small.iter().take(64).map(|&s| s as u8).collect()));
         secrets.push(("a secret's residues", residues(&column.secret, &small)));
     }
@@ -134,7 +137,7 @@ fn token(directory: &Path) -> ApiToken {
 }
 
 /// A key, and the seed in its file as anyone with file and passphrase reads it.
-pub(crate) fn key_with_known_seed(directory: &Path) -> (OwnerKey, [u8; 32]) {
+fn key_with_known_seed(directory: &Path) -> (OwnerKey, [u8; 32]) {
     let path = directory.join("owner.hushkey");
     let passphrase = || Passphrase::new("a passphrase".to_owned());
     let new = NewPassphrase::new(passphrase()).unwrap();
@@ -172,8 +175,15 @@ fn encrypt(directory: &Path, key: &OwnerKey) {
     owner::encrypt(&options, key, &Silent).unwrap();
 }
 
+/// The root of a table's first domain, as docs/security/randomness.md lays it out.
+pub(crate) fn root_of(owner: &OwnerSeed, manifest: &Manifest) -> [u8; 32] {
+    let roots = open_roots(&manifest.sealed_roots, keys_of(owner, manifest)).unwrap().to_bytes();
+    assert_eq!(roots[..5], [0; 5], "no batch key, domain 0");
+    roots[5..].try_into().unwrap()
+}
+
 /// A column's secret, computed again from the definition in docs/security/randomness.md.
-pub(crate) fn ternary(seed: &[u8; 32], manifest: &Manifest, column: &ColumnKey) -> Vec<i8> {
+pub(crate) fn ternary(root: &[u8; 32], manifest: &Manifest, column: &ColumnKey) -> Vec<i8> {
     let ring = column.ring();
     let context = match column.encoding.public.packing.name() {
         "approx_slots" => "hushtable v2 RLWE ternary secret of approximate slots",
@@ -184,7 +194,7 @@ pub(crate) fn ternary(seed: &[u8; 32], manifest: &Manifest, column: &ColumnKey) 
     };
     let identity = [manifest.table_id.as_bytes().as_slice(), manifest.encryption.as_bytes()].concat();
     let (code, id) = (ring.param_code().to_le_bytes(), hex(&column.encoding.secret_id));
-    let material = [seed.as_slice(), &identity, &code, &id].concat();
+    let material = [root.as_slice(), &identity, &code, &id].concat();
     let mut random = vec![0; TERNARY_BYTES * ring.degree()];
     SecretRng::derive(context, &material).fill(&mut random);
     let mut small = vec![0; ring.degree()];

@@ -67,6 +67,7 @@ mod purge;
 mod rehearse;
 mod release;
 mod replace;
+mod roots;
 mod schema_file;
 mod scheme;
 mod table;

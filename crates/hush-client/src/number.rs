@@ -13,6 +13,18 @@ pub(crate) enum Number {
     Approx(f64),
 }
 
+impl std::ops::Add for Number {
+    type Output = Self;
+
+    /// Exact if both are.
+    fn add(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Exact(a), Self::Exact(b)) => Self::Exact(a + b),
+            (a, b) => Self::Approx(a.to_f64() + b.to_f64()),
+        }
+    }
+}
+
 impl Number {
     pub(crate) fn to_f64(&self) -> f64 {
         match self {

@@ -8,15 +8,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hush_keys::OwnerSeed;
+use hush_keys::{OwnerSeed, TableRoots};
 use hush_remote::RemoteServer;
 use hush_table::{SignedManifest, TableError, TableStore};
 
-use crate::columns::{ColumnKeys, keys_of};
+use crate::columns::keys_of;
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
 use crate::release::Releases;
+use crate::roots::{RowKeys, domain_keys};
 
 /// Time that a version being pushed gets to appear.
 const PUSH_PATIENCE: Duration = Duration::from_millis(500);
@@ -36,7 +37,8 @@ pub enum TablePlace<'a> {
 pub(crate) struct Opened {
     pub(crate) manifest: SignedManifest,
     pub(crate) half: PrivateHalf,
-    pub(crate) keys: ColumnKeys,
+    pub(crate) keys: RowKeys,
+    pub(crate) roots: TableRoots,
     pub(crate) releases: Releases,
 }
 
@@ -183,7 +185,7 @@ pub(crate) fn open_private(
             what: "the sealed encodings are not those of the manifest".into(),
         });
     }
-    let keys = ColumnKeys::derive(keys_of(owner, body), &half.encodings)?;
-    let releases = Releases::of(keys_of(owner, body), body, &half.schema, pins);
-    Ok(Opened { manifest, half, keys, releases })
+    let (keys, roots) = RowKeys::open(owner, body, &half)?;
+    let releases = Releases::of(domain_keys(&roots, owner, body, body.domain)?, body, &half.schema, pins);
+    Ok(Opened { manifest, half, keys, roots, releases })
 }

@@ -21,11 +21,12 @@ use hush_table::{Projection, SignedManifest, TableStore};
 
 use crate::cells::Cells;
 use crate::columns::{ColumnKeys, keys_of};
-use crate::isolation::{key_with_known_seed, ternary};
+use crate::isolation::{root_of, ternary};
 use crate::owner::{self, EncryptOptions, OwnerKey};
 use crate::packing::{ColumnKey, Stored};
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
+use crate::roots::RowKeys;
 use crate::{OwnedTable, Silent, TableDecryption, TablePlace};
 
 const ROWS: usize = 8192;
@@ -49,18 +50,19 @@ fn number(index: usize) -> i64 {
 /// One version of the table as a server has it, with the numbers that its owner publishes.
 pub(crate) struct Version {
     pub(crate) signed: SignedManifest,
-    pub(crate) seed: [u8; 32],
+    /// The root of its secrets.
+    pub(crate) root: [u8; 32],
     pub(crate) keys: ColumnKeys,
     directory: PathBuf,
 }
 
 impl Version {
     /// Encrypts the rows into the directory, as the first version of a table or as the next.
-    pub(crate) fn encrypt(directory: &Path, key: &OwnerKey, seed: [u8; 32], schema: &str) -> Self {
-        Self::encrypt_with(directory, key, seed, schema, Pins::forgetful())
+    pub(crate) fn encrypt(directory: &Path, key: &OwnerKey, schema: &str) -> Self {
+        Self::encrypt_with(directory, key, schema, Pins::forgetful())
     }
 
-    fn encrypt_with(directory: &Path, key: &OwnerKey, seed: [u8; 32], schema: &str, pins: Pins) -> Self {
+    fn encrypt_with(directory: &Path, key: &OwnerKey, schema: &str, pins: Pins) -> Self {
         let row = |index| {
             let n = number(index);
             let [a, b, s] = [n, n * 3 % 700, n * 5 % 900].map(|tenths| tenths as f64 / 10.0);
@@ -86,8 +88,9 @@ impl Version {
         let signed = owner::encrypt(&options, key, &Silent).unwrap().manifest;
         let of_table = keys_of(key.seed(), signed.manifest());
         let half = PrivateHalf::open(of_table, &signed.manifest().sealed_schema).unwrap();
-        let keys = ColumnKeys::derive(of_table, &half.encodings).unwrap();
-        Self { signed, seed, keys, directory }
+        let (keys, _) = RowKeys::open(key.seed(), signed.manifest(), &half).unwrap();
+        let (keys, root) = (keys.present().columns.clone(), root_of(key.seed(), signed.manifest()));
+        Self { signed, root, keys, directory }
     }
 
     /// The decrypted first chunk of a column, in full doubles. Results are shown with fewer digits. That makes the attack harder, and
@@ -253,8 +256,8 @@ fn ternary_of(limb: &RingLimb, mut secret: Vec<u64>) -> Option<Vec<i8>> {
 #[test]
 fn a_published_approximate_column_opens_itself_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
-    let (key, seed) = key_with_known_seed(directory.path());
-    let first = Version::encrypt(directory.path(), &key, seed, SCHEMA);
+    let key = OwnerKey::temporary().unwrap();
+    let first = Version::encrypt(directory.path(), &key, SCHEMA);
     let published: Vec<(&str, Vec<f64>)> = ["a", "s"].map(|name| (name, first.decrypted(name))).to_vec();
     let secrets: Vec<Vec<i8>> = published
         .iter()
@@ -262,10 +265,10 @@ fn a_published_approximate_column_opens_itself_and_nothing_else() {
         .collect();
     for ((name, _), secret) in published.iter().zip(&secrets) {
         let own = first.key(name);
-        assert_eq!(secret, &ternary(&first.seed, first.signed.manifest(), own), "the secret of {name}");
+        assert_eq!(secret, &ternary(&first.root, first.signed.manifest(), own), "the secret of {name}");
         assert!(first.opens(own.id(), secret));
         for other in first.others(name) {
-            let own = ternary(&first.seed, first.signed.manifest(), first.keys.get(other).unwrap());
+            let own = ternary(&first.root, first.signed.manifest(), first.keys.get(other).unwrap());
             assert!(first.opens(other, &own), "opening is tried on what must open");
             assert!(!first.opens(other, secret), "{name} opens encoding {}", other.0);
         }
@@ -274,18 +277,18 @@ fn a_published_approximate_column_opens_itself_and_nothing_else() {
     assert!(first.opens(first.key("b").id(), &secrets[0]));
 
     // An attacker may have kept the parts of the first version.
-    let second = Version::encrypt(directory.path(), &key, seed, SCHEMA);
+    let second = Version::encrypt(directory.path(), &key, SCHEMA);
     let [was, now] = [&first, &second].map(|version| version.signed.manifest());
     assert_eq!((was.table_id, was.version + 1), (now.table_id, now.version));
     assert_ne!(was.encryption, now.encryption);
     for key in second.keys.iter() {
-        let own = ternary(&second.seed, now, key);
+        let own = ternary(&second.root, now, key);
         assert!(second.opens(key.id(), &own));
         assert!(secrets.iter().all(|secret| !second.opens(key.id(), secret)));
     }
-    // Even with the secret ids of the first version.
+    // Even with the root and the secret ids of the first version.
     for (key, secret) in ["a", "s"].map(|name| first.key(name)).into_iter().zip(&secrets) {
-        assert_ne!(&ternary(&seed, now, key), secret);
+        assert_ne!(&ternary(&first.root, now, key), secret);
     }
 }
 
@@ -294,10 +297,10 @@ fn a_published_approximate_column_opens_itself_and_nothing_else() {
 #[test]
 fn released_values_are_right_and_the_attack_on_them_fails() {
     let directory = tempfile::tempdir().unwrap();
-    let (key, seed) = key_with_known_seed(directory.path());
+    let key = OwnerKey::temporary().unwrap();
     let pins = Pins::in_directory(&directory.path().join("state/pins"));
     let schema = SCHEMA.replacen("[columns", "release = { digits = 2, answers = 5 }\n[columns", 1);
-    let version = Version::encrypt_with(directory.path(), &key, seed, &schema, pins.clone());
+    let version = Version::encrypt_with(directory.path(), &key, &schema, pins.clone());
     let place = TablePlace::Directory(&version.directory);
     let released = |column: &str, digits: i32| -> Result<Vec<f64>, crate::ClientError> {
         let wanted = [column.to_owned()];

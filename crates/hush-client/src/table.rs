@@ -8,7 +8,6 @@ use hush_keys::OwnerSeed;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
 
-use crate::columns::{ColumnKeys, keys_of};
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
 use crate::owner::OwnerKey;
@@ -16,6 +15,7 @@ use crate::pins::Pins;
 use crate::place::{Opened, TablePlace, open_private};
 use crate::private::PrivateHalf;
 use crate::release::Releases;
+use crate::roots::{RowKeys, domain_keys};
 use crate::scheme::{Lattice, Scheme};
 use hush_remote::Progress;
 use hush_remote::RemoteServer;
@@ -38,7 +38,7 @@ pub enum Evaluator {
 pub struct OwnedTable {
     pub(crate) manifest: SignedManifest,
     pub(crate) half: PrivateHalf,
-    pub(crate) keys: ColumnKeys,
+    pub(crate) keys: RowKeys,
     pub(crate) evaluator: Evaluator,
     /// The releases of its approximate results.
     pub(crate) releases: Releases,
@@ -110,7 +110,9 @@ impl OwnedTable {
         limits: Limits,
     ) -> Result<Self, ClientError> {
         let opened = open_private(store.load()?, owner, &Pins::forgetful())?;
-        let releases = Releases::in_memory(keys_of(owner, opened.manifest.manifest()), &opened.half.schema);
+        let manifest = opened.manifest.manifest();
+        let keys = domain_keys(&opened.roots, owner, manifest, manifest.domain)?;
+        let releases = Releases::in_memory(keys, &opened.half.schema);
         Self::embedded(Opened { releases, ..opened }, store.clone(), scheme, threads, limits)
     }
 
@@ -162,7 +164,7 @@ impl OwnedTable {
     }
 
     fn new(opened: Opened, evaluator: Evaluator, scheme: &'static dyn Scheme, costs: Costs) -> Self {
-        let Opened { manifest, half, keys, releases } = opened;
+        let Opened { manifest, half, keys, releases, .. } = opened;
         Self { manifest, half, keys, releases, evaluator, scheme, costs }
     }
 

@@ -115,13 +115,13 @@ pub fn update_rows(
     let destination = if options.dry_run { None } else { Some(Destination::of(place)?) };
     let opened = place.open(owner, pins)?;
     let given = Given::read(&options.source, &opened.half.schema, &options.key)?;
-    let finder = Finder::new(place, owner, options.threads)?;
+    let finder = Finder::new(place, options.threads)?;
     let mut search = Search { place, options, finder, given, progress };
     let Some(destination) = &destination else {
         let change = search.change(&opened)?;
         return Ok(report(change.counts, &opened, opened.manifest.manifest()));
     };
-    let mut update = Update { search, key, destination, prepared: None, dead: Vec::new() };
+    let mut update = Update { search, destination, prepared: None, dead: Vec::new() };
     let committer = Committer { place, owner, pins, destination };
     match committer.commit(&opened, &mut update)? {
         Committed::In(version) => {
@@ -254,7 +254,7 @@ fn kept(opened: &Opened, column: &Column, old: &ArrayRef) -> Result<ArrayRef, Cl
     let Opened { half, keys, .. } = opened;
     let (value, bounds) =
         (Quantity::Value(column.name.clone()), stored_bounds(&half.schema, &half.encodings)?);
-    let bound = keys.iter().zip(bounds).find(|(key, _)| key.encoding.quantity == value);
+    let bound = keys.present().columns.iter().zip(bounds).find(|(key, _)| key.encoding.quantity == value);
     let digits = match bound.map(|(_, bound)| bound.values) {
         Some(Values::Approx { error, .. }) => stable_digits(digits, error),
         _ => None,
@@ -302,7 +302,6 @@ fn only(found: PartRows, changed: &BooleanArray) -> PartRows {
 /// An update on its way into a table.
 struct Update<'a> {
     search: Search<'a>,
-    key: &'a OwnerKey,
     destination: &'a Destination<'a>,
     prepared: Option<Prepared>,
     /// The lists of the last version that was tried.
@@ -378,8 +377,7 @@ impl Update<'_> {
     fn store(&self, opened: &Opened, rows: &RecordBatch) -> Result<Appender, ClientError> {
         let Search { options, progress, .. } = &self.search;
         let UpdateOptions { threads, memory_limit, .. } = **options;
-        let store =
-            RowStore { opened, owner: self.key.seed(), destination: self.destination, threads, memory_limit };
+        let store = RowStore { opened, destination: self.destination, threads, memory_limit };
         let table = &opened.half.schema.table;
         let source = Source::from_batches(table, rows.schema(), std::slice::from_ref(rows))?;
         Ok(store.store(&source, None, *progress)?.appender)

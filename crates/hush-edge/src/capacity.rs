@@ -283,7 +283,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
     let key = SumPublicKey::new(ring, seed(u32::MAX), MESSAGE_LOG2, public.collect())?;
     let family = KeyFamily { params: set.name().to_owned(), key };
     let table = (schema, TableId::from_bytes([0; 16]), [0; 32]);
-    Ok(DeviceKey::new(table, &encodings, vec![family], &[0; 32], |_| [0; 64]))
+    Ok(DeviceKey::new(table, (&encodings, 0), vec![family], &[0; 32], |_| [0; 64]))
 }
 
 /// A chunk of rows as CSV.

@@ -88,25 +88,29 @@ struct StoredColumn {
 }
 
 /// The digest to which deliveries are bound. It covers the encodings with the ids of their secrets, which a new encryption of a
-/// table changes.
-pub fn digest_of_encodings(encodings: &[PrivateEncoding]) -> Digest {
+/// table changes, and the domain, which a rotation changes.
+pub fn digest_of_encodings(encodings: &[PrivateEncoding], domain: u32) -> Digest {
     // Serialising plain data into memory does not fail.
-    Digest::of(&serde_json::to_vec(encodings).unwrap_or_default())
+    let mut bytes = serde_json::to_vec(encodings).unwrap_or_default();
+    if domain > 0 {
+        bytes.extend_from_slice(&domain.to_le_bytes());
+    }
+    Digest::of(&bytes)
 }
 
 impl DeviceKey {
     /// A key with a signing key made of `seed`, 32 random bytes. `certify` signs with the owner's key.
     ///
-    /// `encodings` come as the owner has them.
+    /// `encodings` come as the owner has them, with the number of the domain that `families` are keys of.
     pub fn new(
         (schema, table_id, owner): (Schema, TableId, [u8; 32]),
-        encodings: &[PrivateEncoding],
+        (encodings, domain): (&[PrivateEncoding], u32),
         families: Vec<KeyFamily>,
         seed: &[u8; 32],
         certify: impl FnOnce(&[u8]) -> [u8; 64],
     ) -> Self {
         let signing = SigningKey::from_bytes(seed);
-        let digest = digest_of_encodings(encodings);
+        let digest = digest_of_encodings(encodings, domain);
         let device = signing.verifying_key().to_bytes();
         let certificate = certify(&hush_table::delivery::certified_bytes(table_id, digest, &device));
         let public =

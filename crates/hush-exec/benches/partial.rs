@@ -192,6 +192,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
             append: None,
             first_chunk: None,
             dead: None,
+            domain: 0,
         });
         first += count;
     }
@@ -202,8 +203,11 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         table: "t".to_owned(),
         table_id,
         encryption,
+        domain: 0,
+        earlier: Vec::new(),
         version: 1,
         key_id: seed.key_id().to_string(),
+        predecessors: Vec::new(),
         rows: rows as u64,
         chunk_rows: CHUNK_ROWS,
         clear_columns: vec![ClearColumn::new("n", schema.field(0).data_type()).unwrap()],
@@ -216,6 +220,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     };
     let key = seed.verifying_key().to_bytes();

@@ -6,6 +6,8 @@
 //! its own, which are merged at the end: sums modulo `Q` do not depend on the order. If the accumulators of all groups
 //! do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
+//! Parts of different domains are under different secrets, so each domain has blocks of its own, and a part adds to those of its domain.
+//!
 //! A job over some of the parts gives a partial answer by the same way; [`combine`] adds them up.
 //!
 //! If every row of a part counts once in a block, the part is summed apart and its sum is kept ([`crate::kept`]). The next
@@ -66,7 +68,8 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &AggregateTask) -> Result<Vec<u8>,
 /// # Errors
 /// [`ExecError::Plan`] if the table has no such encoded columns.
 fn blocks(job: &Job, task: &AggregateTask) -> Result<Vec<Block>, ExecError> {
-    let shape = conform::aggregate(task, &job.snapshot.manifest().encodings)?;
+    let manifest = job.snapshot.manifest();
+    let shape = conform::aggregate(task, &manifest.encodings, &manifest.domains())?;
     shape.blocks.into_iter().map(|block| Ok(Block { ring: table::ring(block.set)?, block })).collect()
 }
 

@@ -26,9 +26,11 @@ pub(crate) struct ParsedPlan {
     pub(crate) manifest: Digest,
 }
 
-/// One mask and one parameter set: the sums that share the `a` half of their answer.
+/// One domain, one mask and one parameter set: the sums that share the `a` half of their answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SumBlock {
+    /// The domain of the parts that are summed ([`hush_table::manifest::Domain`]).
+    pub domain: u32,
     /// Index into the plan's masks.
     pub mask: usize,
     /// The parameter set.
@@ -37,7 +39,7 @@ pub struct SumBlock {
     pub columns: Vec<EncodingId>,
 }
 
-/// The place of one of the plan's sums in an answer.
+/// The place of one of the plan's sums, over one domain, in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SumPlace {
     /// Index of the block.
@@ -46,13 +48,32 @@ pub struct SumPlace {
     pub body: usize,
 }
 
-/// Groups the sums of a plan by mask and parameter set, in order of first appearance.
+/// Groups the sums of a plan by mask and parameter set, in order of first appearance, for each of a table's domains
+/// ([`hush_table::Manifest::domains`]). Gives the blocks, and of each sum its places, one for each domain: what a sum is over all rows is the sum of
+/// the numbers there.
 ///
 /// Server and owner both call this, because an answer does not repeat its plan.
 ///
 /// # Errors
 /// [`PlanFault::UnknownEncoding`], [`PlanFault::WrongLayout`].
 pub fn sum_blocks(
+    sums: &[EncryptedSum],
+    encodings: &[Encoding],
+    domains: &[u32],
+) -> Result<(Vec<SumBlock>, Vec<Vec<SumPlace>>), PlanFault> {
+    let (of_one, places) = blocks_of_domain(sums, encodings)?;
+    let of_domain = |domain: &u32| {
+        of_one.iter().map(|block| SumBlock { domain: *domain, ..block.clone() }).collect::<Vec<_>>()
+    };
+    let in_each = |place: SumPlace| {
+        let first = (0..domains.len()).map(|domain| domain * of_one.len());
+        first.map(|first| SumPlace { block: first + place.block, ..place }).collect()
+    };
+    Ok((domains.iter().flat_map(of_domain).collect(), places.into_iter().map(in_each).collect()))
+}
+
+/// The blocks and places of a table with one domain.
+fn blocks_of_domain(
     sums: &[EncryptedSum],
     encodings: &[Encoding],
 ) -> Result<(Vec<SumBlock>, Vec<SumPlace>), PlanFault> {
@@ -62,7 +83,7 @@ pub fn sum_blocks(
         let set = sum_encoding(sum.column, encodings)?;
         let found = blocks.iter().position(|block| block.mask == sum.mask && block.set == set);
         let block = found.unwrap_or_else(|| {
-            blocks.push(SumBlock { mask: sum.mask, set, columns: Vec::new() });
+            blocks.push(SumBlock { domain: 0, mask: sum.mask, set, columns: Vec::new() });
             blocks.len() - 1
         });
         // Always there: it was found or pushed just now.
@@ -120,13 +141,17 @@ pub(crate) struct FetchShape {
     pub(crate) bits: Option<u32>,
 }
 
-/// Compares an aggregate task with the table's encodings.
-pub(crate) fn aggregate(task: &AggregateTask, encodings: &[Encoding]) -> Result<AggregateShape, PlanFault> {
+/// Compares an aggregate task with the encodings of a table that has these domains.
+pub(crate) fn aggregate(
+    task: &AggregateTask,
+    encodings: &[Encoding],
+    domains: &[u32],
+) -> Result<AggregateShape, PlanFault> {
     let count = task.masks.len();
     if let Some(sum) = task.sums.iter().find(|sum| sum.mask >= count) {
         return Err(PlanFault::Index { what: "mask", found: sum.mask, count });
     }
-    let (blocks, _) = sum_blocks(&task.sums, encodings)?;
+    let (blocks, _) = sum_blocks(&task.sums, encodings, domains)?;
     Ok(AggregateShape { blocks })
 }
 

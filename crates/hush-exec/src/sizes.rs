@@ -45,7 +45,7 @@ pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
 fn columns<'a>(task: &Task, encodings: &'a [Encoding]) -> Result<Vec<&'a Encoding>, PlanFault> {
     let mut ids: Vec<EncodingId> = match task {
         Task::Aggregate(task) => {
-            conform::aggregate(task, encodings)?;
+            conform::aggregate(task, encodings, &[0])?;
             task.sums.iter().map(|sum| sum.column).collect()
         }
         Task::Rows(task) => {

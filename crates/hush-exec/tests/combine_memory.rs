@@ -129,6 +129,7 @@ fn table() -> (TableStore, SignedManifest) {
             append: None,
             first_chunk: None,
             dead: None,
+            domain: 0,
         }
     });
     let parts = parts.collect();
@@ -138,8 +139,11 @@ fn table() -> (TableStore, SignedManifest) {
         table: "t".to_owned(),
         table_id: TableId::from_bytes([7; 16]),
         encryption: EncryptionId::from_bytes([8; 16]),
+        domain: 0,
+        earlier: Vec::new(),
         version: 1,
         key_id: seed.key_id().to_string(),
+        predecessors: Vec::new(),
         rows: GROUPS as u64 * u64::from(PARTS),
         chunk_rows: CHUNK_ROWS,
         clear_columns: vec![ClearColumn::new("n", batch.schema().field(0).data_type()).unwrap()],
@@ -152,6 +156,7 @@ fn table() -> (TableStore, SignedManifest) {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     };
     let key = seed.verifying_key().to_bytes();

@@ -14,6 +14,14 @@ impl BatchKey {
         Self(Box::new(bytes))
     }
 
+    pub(crate) fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    pub(crate) fn copied(&self) -> Self {
+        Self(self.0.clone())
+    }
+
     /// Stands for a batch's name in public.
     pub fn tag(&self, name: &str) -> [u8; 16] {
         let mut tag = [0; 16];

@@ -56,6 +56,7 @@ pub mod keyfile;
 mod leftovers;
 mod public;
 mod release;
+mod roots;
 mod secret;
 mod seed;
 
@@ -72,6 +73,7 @@ pub use error::{DecryptError, EncryptError};
 pub use hush_system::{Hardening, harden_process};
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};
+pub use roots::TableRoots;
 pub use secret::SecretKey;
 pub use seed::{
     KeyId, OwnerSeed, SEAL_OVERHEAD_BYTES, SealError, SealKey, SecretKind, TableKeys, VerifyingKey,

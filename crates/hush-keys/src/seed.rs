@@ -126,10 +126,7 @@ impl OwnerSeed {
     /// The keys of one encryption of a table: `table_id` stays for the life of the table, `encryption` is drawn anew
     /// whenever the table is encrypted again.
     pub fn of_table(&self, table_id: [u8; 16], encryption: [u8; 16]) -> TableKeys<'_> {
-        let mut identity = [0; 32];
-        identity[..16].copy_from_slice(&table_id);
-        identity[16..].copy_from_slice(&encryption);
-        TableKeys { owner: self, identity }
+        TableKeys::new(&self.0, table_id, encryption)
     }
 
     /// The key of a table's batches, for all encryptions of the table.
@@ -159,12 +156,20 @@ pub enum SecretKind {
 /// encryption of the same table.
 #[derive(Clone, Copy)]
 pub struct TableKeys<'a> {
-    owner: &'a OwnerSeed,
+    /// The owner's seed, or the root of a domain.
+    root: &'a [u8; 32],
     /// Table id, then the identifier of the encryption.
     identity: [u8; 32],
 }
 
-impl TableKeys<'_> {
+impl<'a> TableKeys<'a> {
+    pub(crate) fn new(root: &'a [u8; 32], table_id: [u8; 16], encryption: [u8; 16]) -> Self {
+        let mut identity = [0; 32];
+        identity[..16].copy_from_slice(&table_id);
+        identity[16..].copy_from_slice(&encryption);
+        TableKeys { root, identity }
+    }
+
     /// The key of the sealed schema.
     pub fn schema_seal(&self) -> SealKey {
         self.seal_key(CONTEXT_SEALED_SCHEMA, &[])
@@ -183,6 +188,11 @@ impl TableKeys<'_> {
     pub fn secret(&self, kind: SecretKind, ring: &Ring, id: [u8; 16]) -> SecretKey {
         let material = self.material(&[&ring.param_code().to_le_bytes(), &id]);
         SecretKey::sample(ring, id, &mut SecretRng::derive(kind.context(), &material))
+    }
+
+    /// The key of the sealed roots of the table's domains.
+    pub fn roots_seal(&self) -> SealKey {
+        self.seal_key(CONTEXT_SEALED_ROOTS, &[])
     }
 
     /// The key of the journal of an encryption that may be interrupted.
@@ -208,7 +218,7 @@ impl TableKeys<'_> {
     fn material(&self, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
         let length = parts.iter().map(|part| part.len()).sum::<usize>();
         let mut material = Zeroizing::new(Vec::with_capacity(64 + length));
-        material.extend_from_slice(self.owner.0.as_slice());
+        material.extend_from_slice(self.root);
         material.extend_from_slice(&self.identity);
         parts.iter().for_each(|part| material.extend_from_slice(part));
         material
@@ -301,6 +311,7 @@ const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
 const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly1305";
 const CONTEXT_SEALED_JOURNAL: &str = "hushtable v2 sealed journal of an encryption XChaCha20-Poly1305";
 const CONTEXT_SEALED_LEDGER: &str = "hushtable v2 sealed ledger of releases XChaCha20-Poly1305";
+const CONTEXT_SEALED_ROOTS: &str = "hushtable v2 sealed roots of domains XChaCha20-Poly1305";
 const CONTEXT_RELEASE: &str = "hushtable v2 key of the noise on released numbers";
 const CONTEXT_SEALED_SCHEMA: &str = "hushtable v2 sealed schema XChaCha20-Poly1305";
 

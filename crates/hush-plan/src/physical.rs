@@ -42,7 +42,13 @@ pub fn plan_query(
     limits: &Limits,
 ) -> Result<QueryPlan, PlanError> {
     let catalog = Catalog::new(schema, encodings, site.shape.rows())?;
-    let proposals = ways::proposals(&Case { schema, catalog: &catalog, query, limits })?;
+    let proposals = ways::proposals(&Case {
+        schema,
+        catalog: &catalog,
+        query,
+        limits,
+        domains: site.shape.domains().len(),
+    })?;
     let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
     let planner = Planner { schema, encodings, public, site, manifest, query, limits };
     let Picked { taken, instead, ways } = planner.pick(proposals)?;

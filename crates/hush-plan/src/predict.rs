@@ -48,6 +48,8 @@ pub const ASSUMED_GROUPS: u64 = 10;
 pub struct TableShape {
     /// The parts in row order.
     pub parts: Vec<PartShape>,
+    /// Numbers of the domains, as the manifest counts them; none for a table with domain 0 alone.
+    pub domains: Vec<u32>,
     /// The clear columns.
     pub clear: Vec<ClearColumn>,
 }
@@ -61,9 +63,17 @@ pub struct PartShape {
     pub clear_bytes: u64,
     /// Bytes of the file of the encrypted columns, 0 if there is none.
     pub encrypted_bytes: u64,
+    /// Number of its domain.
+    pub domain: u32,
 }
 
 impl PartShape {
+    /// Rows of every chunk, in order.
+    fn chunks(&self) -> impl Iterator<Item = u64> + use<> {
+        let rows = self.rows;
+        (0..rows.div_ceil(CHUNK_ROWS)).map(move |chunk| (rows - chunk * CHUNK_ROWS).min(CHUNK_ROWS))
+    }
+
     /// Bytes of the files of the part that are read.
     fn read(&self, clear: bool, encrypted: bool) -> u64 {
         u64::from(clear) * self.clear_bytes + u64::from(encrypted) * self.encrypted_bytes
@@ -77,11 +87,17 @@ fn rows_of(parts: &[PartShape]) -> u64 {
 impl TableShape {
     /// Rows of every chunk, in order.
     pub fn chunks(&self) -> Vec<u64> {
-        let of_part = |part: &PartShape| {
-            let rows = part.rows;
-            (0..rows.div_ceil(CHUNK_ROWS)).map(move |chunk| (rows - chunk * CHUNK_ROWS).min(CHUNK_ROWS))
-        };
-        self.parts.iter().flat_map(of_part).collect()
+        self.parts.iter().flat_map(PartShape::chunks).collect()
+    }
+
+    /// Rows of every chunk of a domain, in order.
+    fn chunks_of(&self, domain: u32) -> Vec<u64> {
+        self.parts.iter().filter(|part| part.domain == domain).flat_map(PartShape::chunks).collect()
+    }
+
+    /// The numbers of the domains. Sums of each are under secrets of its own.
+    pub(crate) fn domains(&self) -> &[u32] {
+        if self.domains.is_empty() { &[0] } else { &self.domains }
     }
 
     /// Rows of the table.

@@ -29,6 +29,8 @@ pub(crate) struct Case<'a> {
     pub(crate) catalog: &'a Catalog<'a>,
     pub(crate) query: &'a Query,
     pub(crate) limits: &'a Limits,
+    /// Domains of the table: each has sums of its own.
+    pub(crate) domains: usize,
 }
 
 /// A plan that would answer a query.

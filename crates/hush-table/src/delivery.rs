@@ -81,7 +81,7 @@ pub struct DeliveryPage {
 }
 
 impl Delivery {
-    /// The entry of a manifest that takes this delivery in.
+    /// The entry of a manifest that takes this delivery in. The domain is for its owner to say.
     pub fn part_entry(&self) -> PartEntry {
         PartEntry {
             rows: self.rows,
@@ -92,6 +92,7 @@ impl Delivery {
             append: None,
             first_chunk: None,
             dead: None,
+            domain: 0,
         }
     }
 }

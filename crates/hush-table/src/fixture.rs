@@ -82,8 +82,11 @@ pub(crate) fn manifest() -> Manifest {
         table: "patients".to_owned(),
         table_id: table_id(),
         encryption: EncryptionId::from_bytes(*b"an encryption .."),
+        domain: 0,
+        earlier: Vec::new(),
         version: 3,
         key_id: key_id(&signer(7).verifying_key().to_bytes()),
+        predecessors: Vec::new(),
         rows: 524_293,
         chunk_rows: CHUNK_ROWS,
         clear_columns: vec![ClearColumn { name: "ward".to_owned(), arrow_type: "Utf8".to_owned() }],
@@ -99,6 +102,7 @@ pub(crate) fn manifest() -> Manifest {
                 append: None,
                 first_chunk: None,
                 dead: None,
+                domain: 0,
             },
             PartEntry {
                 rows: 5,
@@ -109,6 +113,7 @@ pub(crate) fn manifest() -> Manifest {
                 append: None,
                 first_chunk: None,
                 dead: None,
+                domain: 0,
             },
         ],
         devices: DeviceRules::default(),
@@ -117,6 +122,7 @@ pub(crate) fn manifest() -> Manifest {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        sealed_roots: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

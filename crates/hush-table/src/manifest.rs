@@ -11,7 +11,9 @@ mod conform;
 mod container;
 mod dead;
 mod devices;
+mod domains;
 mod keys;
+mod succession;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +29,10 @@ pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
 pub use container::{SignedManifest, UncheckedManifest};
 pub use dead::Dead;
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, MAX_SETTLED, Rejection, Settled};
+pub use domains::{Domain, MAX_EARLIER_DOMAINS};
 pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
+
+pub use succession::{MAX_PREDECESSORS, Predecessor, succession_bytes};
 
 use crate::delivery::DeliveryId;
 use crate::digest::{Digest, EncryptionId, TableId, from_hex, to_hex};
@@ -47,6 +52,8 @@ pub const MAX_PARTS: usize = 1 << 18;
 pub const MAX_ENCODINGS: usize = 4096;
 /// Most clear columns, and most sealed ones.
 pub const MAX_COLUMNS: usize = 4096;
+/// Largest sealed roots in bytes.
+pub const MAX_ROOTS_BYTES: usize = 8 << 10;
 /// Largest sealed schema in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 8 << 20;
 /// Hexadecimal digits of a key id.
@@ -70,13 +77,22 @@ pub struct Manifest {
     pub table: String,
     /// Stays the same over all versions of the table.
     pub table_id: TableId,
-    /// Random, drawn whenever the table is encrypted: versions that only add parts keep it, an encryption from the source
-    /// never does. All keys of the table are derived with it.
+    /// Random, drawn whenever a set of secrets begins, by an encryption from the source or by a rotation: versions that only add or delete
+    /// rows keep it. All keys of the present domain are derived with it.
     pub encryption: EncryptionId,
+    /// Number of the present domain, to which new rows go.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub domain: u32,
+    /// Earlier domains that have parts, numbers rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Domain>,
     /// 1 for the first version; each later one is higher.
     pub version: u64,
     /// Which owner's key made this table: [`key_id`] of the verifying key that the container carries.
     pub key_id: String,
+    /// Owner's keys that the table had before, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predecessors: Vec<Predecessor>,
     /// Rows that its parts hold, deleted ones among them: see [`Manifest::living_rows`].
     pub rows: u64,
     /// Rows of a full chunk, [`crate::CHUNK_ROWS`].
@@ -107,6 +123,14 @@ pub struct Manifest {
     /// What each version has changed, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// The roots of the domains' secrets, encrypted by the owner; opaque here.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "hex_out",
+        deserialize_with = "hex_in"
+    )]
+    pub sealed_roots: Vec<u8>,
     /// The owner's private half (schema and private encodings), encrypted by the owner; opaque here.
     #[serde(serialize_with = "hex_out", deserialize_with = "hex_in")]
     pub sealed_schema: Vec<u8>,
@@ -146,6 +170,9 @@ pub struct PartEntry {
     /// Its rows that were deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead: Option<Dead>,
+    /// Number of its domain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub domain: u32,
 }
 
 /// A file of a part, or of keys.
@@ -223,6 +250,14 @@ impl Manifest {
         self.placed_parts().find_map(offset_in).unwrap_or(chunk)
     }
 
+    /// The domain of a chunk; the present one for a chunk that the table does not have.
+    pub fn domain_of_chunk(&self, chunk: u32) -> u32 {
+        let has = |(place, entry): &(PartPlace, &PartEntry)| {
+            chunk.checked_sub(place.first_chunk).is_some_and(|offset| offset < entry.chunks)
+        };
+        self.placed_parts().find(has).map_or(self.domain, |(_, entry)| entry.domain)
+    }
+
     /// Puts `new` parts in the place of those in `replaced`. All others keep the numbers that their chunks were written with, and the
     /// table counts its rows anew. Zones are the caller's.
     pub fn splice_parts(&mut self, replaced: Range<usize>, new: impl IntoIterator<Item = PartEntry>) {
@@ -243,6 +278,7 @@ impl Manifest {
         });
         self.parts = placed.collect();
         self.rows = rows;
+        self.forget_empty_domains();
     }
 
     /// Chunks of the table (saturating).
@@ -348,6 +384,11 @@ pub fn key_id(verifying_key: &[u8; 32]) -> String {
     let mut text = to_hex(Digest::of(verifying_key).as_bytes());
     text.truncate(KEY_ID_DIGITS);
     text
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn hex_out<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {

@@ -91,7 +91,7 @@ fn local_table(
     let owner = OwnerSeed::generate()?;
     let store = TableStore::memory();
     let encodings = task.fetch.iter().zip(0..).map(|(id, place)| {
-        let key = table.keys.get(*id)?;
+        let key = table.keys.present().columns.get(*id)?;
         let mut encoding: PrivateEncoding = key.encoding.clone();
         encoding.public.id = EncodingId(place);
         Ok(encoding)

@@ -102,8 +102,9 @@ fn decrypt_groups(
     rows: &[u64],
 ) -> Result<Vec<Vec<Number>>, ClientError> {
     let Asked { table, owner, .. } = *asked;
-    let encodings = &table.manifest.manifest().encodings;
-    let (blocks, places) = sum_blocks(&task.sums, encodings).map_err(|_| ClientError::Internal {
+    let manifest = table.manifest.manifest();
+    let blocks = sum_blocks(&task.sums, &manifest.encodings, &manifest.domains());
+    let (blocks, places) = blocks.map_err(|_| ClientError::Internal {
         what: "the plan names an encoded column that the table lacks",
     })?;
     if blocks.len() != sums.blocks.len() {
@@ -111,12 +112,13 @@ fn decrypt_groups(
     }
     let bounded = |block: usize, body: usize| {
         let places = places.iter().zip(&owner.bounds.sums);
-        let found = places.into_iter().find(|(place, _)| (place.block, place.body) == (block, body));
+        let found = places.into_iter().find(|(places, _)| places.contains(&SumPlace { block, body }));
         let unbounded = ClientError::Internal { what: "the plan bounds less than it asks for" };
         found.map(|(_, bound)| bound).ok_or(unbounded)
     };
     let columns = blocks.iter().enumerate().map(|(block, sums)| {
-        let column = |(body, id): (usize, &EncodingId)| Ok((table.keys.get(*id)?, bounded(block, body)?));
+        let keys = &table.keys.of(manifest, sums.domain)?.columns;
+        let column = |(body, id): (usize, &EncodingId)| Ok((keys.get(*id)?, bounded(block, body)?));
         sums.columns.iter().enumerate().map(column).collect::<Result<Vec<_>, ClientError>>()
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -132,12 +134,27 @@ fn decrypt_groups(
                 .collect::<Result<Vec<_>, _>>()?;
             let number = |place: &SumPlace| {
                 let number = numbers.get(place.block).and_then(|numbers| numbers.get(place.body));
-                number.cloned().ok_or(ClientError::Internal { what: "a sum has no place in the answer" })
+                number.cloned().ok_or(NO_PLACE)
             };
-            places.iter().map(number).collect()
+            places
+                .iter()
+                .zip(&owner.bounds.sums)
+                .map(|(places, bound)| {
+                    let of_domains = places.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+                    let total = of_domains.into_iter().reduce(|a, b| a + b).ok_or(NO_PLACE)?;
+                    // Each is within the bound of all rows of the group, and together they are.
+                    if let (Number::Exact(_), [first, _, ..]) = (&total, places.as_slice()) {
+                        let column = columns.get(first.block).and_then(|columns| columns.get(first.body));
+                        check_sum(column.ok_or(NO_PLACE)?.0, &total, bound, *rows)?;
+                    }
+                    Ok(total)
+                })
+                .collect()
         })
         .collect()
 }
+
+const NO_PLACE: ClientError = ClientError::Internal { what: "a sum has no place in the answer" };
 
 /// The sums of a block's columns in one group.
 fn block_numbers(

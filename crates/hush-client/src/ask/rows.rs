@@ -2,6 +2,7 @@
 //! Element-wise answers: chunk by chunk the programs and fetched columns are decrypted, and the matching rows
 //! picked into the table `merged`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use super::{Asked, answer_error};
 use crate::arrays::{booleans, floats, integers, numbers};
 use crate::bounds::check_rows;
 use crate::cells::Cells;
+use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::finish::ROW;
 use crate::packing::ColumnKey;
@@ -195,19 +197,19 @@ struct Programs<'a> {
     scheme: &'static dyn Scheme,
     release: Option<&'a Release<'a>>,
     manifest: &'a Manifest,
+    domains: BTreeMap<u32, OfDomain<'a>>,
+}
+
+/// They, with the keys of one domain.
+struct OfDomain<'a> {
     shapes: Vec<Computed<'a>>,
     fetch: Vec<Fetched<'a>>,
 }
 
-impl<'a> Programs<'a> {
-    fn new(asked: &Asked<'a>, task: &RowsTask) -> Result<Self, ClientError> {
-        let Asked { table, owner, release } = *asked;
-        let encodings = &table.manifest.manifest().encodings;
-        let unbounded = ClientError::Internal { what: "the plan bounds less than it asks for" };
-        let bounds = &owner.bounds;
-        if (bounds.programs.len(), bounds.fetched.len()) != (task.programs.len(), task.fetch.len()) {
-            return Err(unbounded);
-        }
+impl<'a> OfDomain<'a> {
+    fn new(asked: &Asked<'a>, task: &RowsTask, keys: &'a ColumnKeys) -> Result<Self, ClientError> {
+        let Asked { table, owner, .. } = *asked;
+        let (encodings, bounds) = (&table.manifest.manifest().encodings, &owner.bounds);
         let shapes =
             task.programs.iter().zip(&bounds.programs).enumerate().map(|(index, (program, bound))| {
                 let shape = shape(index, program, task.operands.len(), encodings).map_err(|_| {
@@ -215,9 +217,9 @@ impl<'a> Programs<'a> {
                 })?;
                 let first = shape.columns.first().copied();
                 let first = first.ok_or(ClientError::Internal { what: "a program without columns" })?;
-                let key = table.keys.get(first)?;
+                let key = keys.get(first)?;
                 for other in &shape.columns {
-                    if table.keys.get(*other)?.encoding.secret_id != key.encoding.secret_id {
+                    if keys.get(*other)?.encoding.secret_id != key.encoding.secret_id {
                         let what = "a program of columns under different secrets";
                         return Err(ClientError::Internal { what });
                     }
@@ -226,32 +228,49 @@ impl<'a> Programs<'a> {
                 Ok::<_, ClientError>(Computed { shape, key, rounding, bound })
             });
         let fetch = task.fetch.iter().zip(&bounds.fetched).enumerate().map(|(index, (id, bound))| {
-            let key = table.keys.get(*id)?;
+            let key = keys.get(*id)?;
             let rounding = rounding(key, task.bits_of_fetch(index))?;
             Ok::<_, ClientError>(Fetched { key, rounding, bound })
         });
-        Ok(Self {
-            scheme: table.scheme,
-            release,
-            manifest: table.manifest.manifest(),
-            shapes: shapes.collect::<Result<_, _>>()?,
-            fetch: fetch.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { shapes: shapes.collect::<Result<_, _>>()?, fetch: fetch.collect::<Result<_, _>>()? })
+    }
+}
+
+impl<'a> Programs<'a> {
+    fn new(asked: &Asked<'a>, task: &RowsTask) -> Result<Self, ClientError> {
+        let Asked { table, owner, release } = *asked;
+        let (manifest, bounds) = (table.manifest.manifest(), &owner.bounds);
+        if (bounds.programs.len(), bounds.fetched.len()) != (task.programs.len(), task.fetch.len()) {
+            return Err(ClientError::Internal { what: "the plan bounds less than it asks for" });
+        }
+        let of_domain = |domain: u32| {
+            let keys = &table.keys.of(manifest, domain)?.columns;
+            Ok((domain, OfDomain::new(asked, task, keys)?))
+        };
+        let domains = manifest.domains().into_iter().map(of_domain).collect::<Result<_, ClientError>>()?;
+        Ok(Self { scheme: table.scheme, release, manifest, domains })
+    }
+
+    /// The programs with the keys of a chunk.
+    fn of(&self, chunk: &RowsChunk<'_>) -> Result<&OfDomain<'a>, ClientError> {
+        let domain = self.manifest.domain_of_chunk(chunk.chunk);
+        self.domains.get(&domain).ok_or(ClientError::Internal { what: "a part is of no domain of its table" })
     }
 
     fn fetched(&self, chunk: &RowsChunk<'_>) -> Result<Vec<Cells>, ClientError> {
-        if chunk.fetched.len() != self.fetch.len() {
+        let OfDomain { fetch, .. } = self.of(chunk)?;
+        if chunk.fetched.len() != fetch.len() {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
         let written = self.manifest.written_index(chunk.chunk);
         let column = |(column, blob): (&Fetched<'_>, &&[u8])| {
             self.scheme.fetched(column, (chunk, written), blob, self.release)
         };
-        self.fetch.iter().zip(&chunk.fetched).map(column).collect()
+        fetch.iter().zip(&chunk.fetched).map(column).collect()
     }
 
     fn computed(&self, chunk: &RowsChunk<'_>, index: usize) -> Result<Cells, ClientError> {
-        let program = self.shapes.get(index).zip(chunk.programs.get(index));
+        let program = self.of(chunk)?.shapes.get(index).zip(chunk.programs.get(index));
         let (computed, object) =
             program.ok_or(ClientError::Answer { what: "a chunk lacks a program's result".into() })?;
         let cells = self.scheme.computed(computed, chunk, object, None)?;

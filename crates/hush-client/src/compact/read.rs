@@ -10,7 +10,6 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{cast, concat_batches};
 use ethnum::I256;
 use hush_encode::arrow_type;
-use hush_keys::{OwnerSeed, SealKey};
 use hush_plan::bounds::{Bound, Values as Allowed};
 use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
@@ -24,20 +23,22 @@ use super::error::{CompactError, Lacking};
 use super::rows::living;
 use crate::cells::Cells;
 use crate::cells::decrypt::decrypt_chunk;
-use crate::chunk::{from_ipc, sealed_columns, sealed_place, seals_of};
-use crate::columns::keys_of;
+use crate::chunk::{from_ipc, sealed_columns, sealed_place};
 use crate::decrypt::check_declared;
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
 use crate::place::Opened;
 use crate::precision::{stable_digits, to_digits};
+use crate::roots::RowKeys;
 
 /// Decrypts parts of one encryption of a table.
 pub(super) struct Reader<'a> {
     columns: Vec<Recovered<'a>>,
     /// The encoded columns that are read, in the order of `projection`.
-    keys: Vec<(&'a ColumnKey, Bound)>,
-    seals: Vec<SealKey>,
+    needed: Vec<(EncodingId, Bound)>,
+    keys: &'a RowKeys,
+    /// The version in which the parts are.
+    manifest: &'a Manifest,
     projection: Projection,
 }
 
@@ -48,7 +49,7 @@ enum Recovered<'a> {
     Clear(&'a Column),
     /// The sealed column with this number.
     Sealed(usize),
-    /// From the encoded columns at these places of [`Reader::keys`].
+    /// From the encoded columns at these places of [`Reader::needed`].
     Encrypted {
         column: &'a Column,
         value: usize,
@@ -77,6 +78,8 @@ pub(super) struct Sealed {
     living: Option<BooleanBuffer>,
     /// The append that it is of.
     append: Option<AppendId>,
+    /// Its domain.
+    domain: u32,
 }
 
 impl Sealed {
@@ -91,11 +94,11 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`CompactError::Lost`] for a table of which a column cannot be had again.
-    pub(super) fn new(opened: &'a Opened, owner: &OwnerSeed) -> Result<Self, ClientError> {
+    pub(super) fn new(opened: &'a Opened) -> Result<Self, ClientError> {
         let Opened { manifest, half, keys, .. } = opened;
         let schema = &half.schema;
         let bounds = stored_bounds(schema, &half.encodings)?;
-        let all: Vec<(&ColumnKey, Bound)> = keys.iter().zip(bounds).collect();
+        let all: Vec<(&ColumnKey, Bound)> = keys.present().columns.iter().zip(bounds).collect();
         let (mut needed, mut sealed) = (Vec::new(), 0);
         // The first encoded column of a quantity is as good as any other.
         let place_of = |needed: &mut Vec<(&'a ColumnKey, Bound)>, quantity: &Quantity| {
@@ -133,8 +136,8 @@ impl<'a> Reader<'a> {
         let encodings: Vec<EncodingId> = needed.iter().map(|(key, _)| key.id()).collect();
         let sealed = (0..sealed_columns(schema).len() as u32).collect();
         let projection = Projection { seed: true, encodings, sealed, chunks: None };
-        let seals = seals_of(keys_of(owner, manifest.manifest()), schema);
-        Ok(Self { columns, keys: needed, seals, projection })
+        let needed = needed.into_iter().map(|(key, bound)| (key.id(), bound)).collect();
+        Ok(Self { columns, needed, keys, manifest: manifest.manifest(), projection })
     }
 
     /// Gives the chunks of a part that have living rows to `take`, in their order.
@@ -152,7 +155,8 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let clear = clear_batch(files, manifest, entry)?;
-        let (dead, append) = (files.dead_rows(entry)?, entry.append.map(|append| append.id));
+        let (dead, append, domain) =
+            (files.dead_rows(entry)?, entry.append.map(|append| append.id), entry.domain);
         let mut offset = 0;
         let mut pass = |chunk: ChunkRow| {
             let rows = chunk.rows as usize;
@@ -160,7 +164,7 @@ impl<'a> Reader<'a> {
             let clear = clear.as_ref().map(|batch| batch.slice(offset, rows));
             offset += rows;
             let has_rows = living.as_ref().is_none_or(|living| living.count_set_bits() > 0);
-            if has_rows { take(Sealed { chunk, clear, living, append }) } else { Ok(()) }
+            if has_rows { take(Sealed { chunk, clear, living, append, domain }) } else { Ok(()) }
         };
         if entry.encrypted.is_none() {
             let bare = |number: u32| {
@@ -180,8 +184,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// A blob that is damaged or belongs elsewhere; [`ClientError::Beyond`].
     pub(super) fn decrypt(&self, sealed: &Sealed) -> Result<RowBatch, ClientError> {
-        let Sealed { chunk, clear, living: marks, append } = sealed;
-        let cells = self.keys.iter().zip(&chunk.encoded).map(|((key, bound), blob)| {
+        let Sealed { chunk, clear, living: marks, append, domain } = sealed;
+        let keys = self.keys.of(self.manifest, *domain)?;
+        let cells = self.needed.iter().zip(&chunk.encoded).map(|((id, bound), blob)| {
+            let key = keys.columns.get(*id)?;
             let seed =
                 chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
             decrypt_chunk(key, (seed, chunk.written, chunk.rows), blob, bound, None)
@@ -197,7 +203,7 @@ impl<'a> Reader<'a> {
                 }
                 Recovered::Sealed(number) => {
                     let missing = ClientError::Internal { what: "a sealed column is missing" };
-                    let found = self.seals.get(*number).zip(chunk.sealed.get(*number));
+                    let found = keys.seals.get(*number).zip(chunk.sealed.get(*number));
                     let (seal, blob) = found.ok_or(missing)?;
                     let plain = seal.open(&sealed_place(*number as u32, *append, chunk.written), blob)?;
                     let array = from_ipc(&plain)?;

@@ -18,11 +18,11 @@ use object_store::memory::InMemory;
 
 use super::*;
 use crate::append::{AppendOptions, append};
-use crate::columns::ColumnKeys;
 use crate::decrypt::TableDecryption;
 use crate::encrypt::{encrypt_parts, plan_encodings};
 use crate::owner::{EncryptOptions, encrypt};
 use crate::private::PrivateHalf;
+use crate::roots::RowKeys;
 use crate::table::OwnedTable;
 
 const SCHEMA: &str = r#"format = 1
@@ -480,9 +480,9 @@ fn a_column_that_cannot_be_had_again_is_told() {
     let without = |lost: Quantity| {
         let mut opened = TablePlace::Directory(&path).open(case.owner.seed(), &case.pins).unwrap();
         opened.half.encodings.retain(|encoding| encoding.quantity != lost);
-        let of_table = keys_of(case.owner.seed(), opened.manifest.manifest());
-        opened.keys = ColumnKeys::derive(of_table, &opened.half.encodings).unwrap();
-        Reader::new(&opened, case.owner.seed()).map(drop).unwrap_err()
+        let (owner, manifest) = (case.owner.seed(), opened.manifest.manifest());
+        opened.keys = RowKeys::open(owner, manifest, &opened.half).unwrap().0;
+        Reader::new(&opened).map(drop).unwrap_err()
     };
     let refused = without(Quantity::Value("temp".into()));
     assert_eq!((refused.code(), refused.kind()), ("HUSH-C090", hush_table::error::ErrorKind::Refused));

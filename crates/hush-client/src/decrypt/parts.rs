@@ -12,7 +12,7 @@ use arrow::datatypes::{
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use ethnum::I256;
 use hush_encode::arrow_type;
-use hush_keys::{OwnerSeed, SealKey};
+use hush_keys::SealKey;
 use hush_plan::bounds::Bound;
 use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
@@ -26,24 +26,22 @@ use crate::bounds::beyond;
 use crate::cells::Cells;
 use crate::cells::decrypt::decrypt_chunk;
 use crate::chunk::{from_ipc, sealed_columns, sealed_place};
-use crate::columns::{ColumnKeys, keys_of};
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
 use crate::policy::exact_name;
 use crate::precision::to_digits;
 use crate::private::PrivateHalf;
 use crate::release::Release;
+use crate::roots::RowKeys;
 
 /// Reads the columns that its owner wants, part by part.
 pub(crate) struct PartReader {
     store: TableStore,
     pub(super) manifest: Manifest,
     pub(super) half: PrivateHalf,
-    pub(super) keys: ColumnKeys,
-    /// The bounds of the columns of `keys`.
+    pub(super) keys: RowKeys,
+    /// The bounds of the columns of `keys`, in each domain.
     bounds: Vec<Bound>,
-    /// The key of each sealed column, by number.
-    seals: Vec<SealKey>,
     wanted: Vec<Column>,
     schema: Arc<ArrowSchema>,
 }
@@ -79,16 +77,13 @@ impl PartReader {
     pub(crate) fn new(
         store: TableStore,
         manifest: &Manifest,
-        (half, keys): (PrivateHalf, ColumnKeys),
-        owner: &OwnerSeed,
+        (half, keys): (PrivateHalf, RowKeys),
         columns: Option<&[String]>,
     ) -> Result<Self, ClientError> {
-        let keys_of_table = keys_of(owner, manifest);
-        let seals = (0..manifest.sealed_columns).map(|number| keys_of_table.column_seal(number)).collect();
         let bounds = stored_bounds(&half.schema, &half.encodings)?;
         let schema = Arc::new(ArrowSchema::empty());
         let (manifest, wanted) = (manifest.clone(), Vec::new());
-        Self { store, manifest, half, keys, bounds, seals, wanted, schema }.with_columns(columns)
+        Self { store, manifest, half, keys, bounds, wanted, schema }.with_columns(columns)
     }
 
     /// The same parts, other columns.
@@ -120,7 +115,8 @@ impl PartReader {
         let part = self.manifest.placed_parts().nth(index);
         let (place, entry) = part.ok_or(ClientError::Internal { what: "no such part" })?;
         let clear = self.clear_rows(entry)?;
-        let needed = self.keys.iter().zip(&self.bounds).filter(|(key, _)| self.is_needed(key));
+        let keys = self.keys.of(&self.manifest, entry.domain)?;
+        let needed = keys.columns.iter().zip(&self.bounds).filter(|(key, _)| self.is_needed(key));
         let needed: Vec<(&ColumnKey, &Bound)> = needed.collect();
         let sealed = sealed_columns(&self.half.schema);
         let wanted_seals: Vec<(u32, &str)> = (0..)
@@ -134,7 +130,8 @@ impl PartReader {
             let at = chunk.index.saturating_sub(place.first_chunk) as usize;
             let (first_row, count) = (at * CHUNK_ROWS as usize, chunk.rows as usize);
             let decrypted = decrypt_columns(&needed, &chunk, release)?;
-            let opened = self.open_seals(&wanted_seals, entry.append.map(|append| append.id), &chunk)?;
+            let opened =
+                open_seals(&keys.seals, &wanted_seals, entry.append.map(|append| append.id), &chunk)?;
             let arrays = self.wanted.iter().map(|column| match column.protect {
                 Protection::Clear => {
                     let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
@@ -210,25 +207,26 @@ impl PartReader {
     /// Whether a column is the first encoding of a wanted column's values or validity.
     pub(super) fn is_needed(&self, key: &ColumnKey) -> bool {
         let (Quantity::Value(name) | Quantity::Valid(name)) = &key.encoding.quantity else { return false };
-        let first = self.keys.iter().find(|other| other.encoding.quantity == key.encoding.quantity);
+        let first =
+            self.keys.present().columns.iter().find(|other| other.encoding.quantity == key.encoding.quantity);
         self.wanted.iter().any(|column| column.name == *name)
             && first.is_some_and(|first| first.id() == key.id())
     }
+}
 
-    fn open_seals<'a>(
-        &self,
-        wanted: &[(u32, &'a str)],
-        append: Option<AppendId>,
-        chunk: &ChunkRow,
-    ) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
-        let opened = wanted.iter().zip(&chunk.sealed).map(|((number, name), blob)| {
-            let seal = self.seals.get(*number as usize);
-            let seal = seal.ok_or(ClientError::Internal { what: "a sealed column without a key" })?;
-            let plain = seal.open(&sealed_place(*number, append, chunk.written), blob)?;
-            Ok((*name, from_ipc(&plain)?))
-        });
-        opened.collect()
-    }
+fn open_seals<'a>(
+    seals: &[SealKey],
+    wanted: &[(u32, &'a str)],
+    append: Option<AppendId>,
+    chunk: &ChunkRow,
+) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
+    let opened = wanted.iter().zip(&chunk.sealed).map(|((number, name), blob)| {
+        let seal = seals.get(*number as usize);
+        let seal = seal.ok_or(ClientError::Internal { what: "a sealed column without a key" })?;
+        let plain = seal.open(&sealed_place(*number, append, chunk.written), blob)?;
+        Ok((*name, from_ipc(&plain)?))
+    });
+    opened.collect()
 }
 
 /// The columns asked for, or all that are stored and can be given back.

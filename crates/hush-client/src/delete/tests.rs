@@ -160,7 +160,7 @@ fn a_deletion_that_has_landed_is_known_again() {
     let (case, _) = grown();
     let path = case.path("T");
     let version = || TableStore::local_existing(&path).unwrap().load().unwrap();
-    let finder = Finder::new(TablePlace::Directory(&path), case.owner.seed(), 1).unwrap();
+    let finder = Finder::new(TablePlace::Directory(&path), 1).unwrap();
     let before = version();
     let list = |part: usize, rows: &[u64]| {
         let entry = &before.manifest().parts[part];

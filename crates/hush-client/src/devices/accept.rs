@@ -8,8 +8,8 @@ use hush_plan::error::Remedy;
 use hush_table::manifest::{ChangeKind, MAX_PARTS, MAX_REJECTED, Rejection};
 use hush_table::part::{FileKind, PartSource};
 use hush_table::{
-    DeliveryId, DeviceId, DeviceJob, Digest, Manifest, PartFile, RunId, SignedDelivery, SignedManifest,
-    StreamId, TableError,
+    DeliveryId, DeviceId, DeviceJob, Digest, Manifest, PartEntry, PartFile, RunId, SignedDelivery,
+    SignedManifest, StreamId, TableError,
 };
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ pub fn accept_deliveries(
     let owner = key.seed();
     let Opened { manifest: signed, half, keys, .. } = place.open(owner, pins)?;
     let manifest = signed.manifest();
-    let examiner = Examiner::new(manifest, &half, &keys)?;
+    let examiner = Examiner::new(manifest, &half, &keys.present().columns)?;
     let table = &manifest.table;
     let examine = |delivery: &SignedDelivery| match place {
         TablePlace::Directory(_) | TablePlace::Bucket(_) => {
@@ -110,7 +110,7 @@ pub fn accept_deliveries(
             Ok(PartSource::from_memory(server.part(table, kind, file)?))
         }),
     };
-    let mut choice = Choice::new(manifest.clone(), digest_of_encodings(&half.encodings));
+    let mut choice = Choice::new(manifest.clone(), digest_of_encodings(&half.encodings, manifest.domain));
     choice.discard(discard, &named(discard, Waiting::beside(place, &signed))?)?;
     let mut present = manifest.clone();
     let mut waiting = Waiting::beside(place, &signed);
@@ -278,7 +278,8 @@ impl Choice {
 
     fn append(&mut self, signed: &SignedDelivery, number: u64) {
         let delivery = signed.delivery();
-        let entry = delivery.part_entry();
+        // Deliveries for other domains are not taken.
+        let entry = PartEntry { domain: self.manifest.domain, ..delivery.part_entry() };
         self.files.extend(entry.encrypted);
         self.manifest.rows = self.manifest.rows.saturating_add(delivery.rows);
         self.manifest.parts.push(entry);

@@ -14,7 +14,7 @@ use hush_keys::{SealKey, TableKeys};
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{PrivateEncoding, Schema};
 use hush_table::source::Source;
-use hush_table::{Digest, EncryptionId, PartEntry, TableId, TableIdentity, TableWriter};
+use hush_table::{Digest, EncryptionId, PartEntry, TableId, TableIdentity, TableWriter, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -39,6 +39,8 @@ struct State {
     encodings: Vec<PrivateEncoding>,
     /// A number of each file, in order ([`Source::file_marks`]).
     files: Vec<u64>,
+    /// The roots of its secrets, sealed, in hexadecimal digits.
+    roots: String,
     parts: Vec<DonePart>,
 }
 
@@ -103,6 +105,11 @@ impl Journal {
         TableIdentity { table_id: self.table_id, encryption: self.encryption, ..fresh }
     }
 
+    /// The roots of its secrets, as they were sealed.
+    pub(super) fn sealed_roots(&self) -> Vec<u8> {
+        from_hex(&self.state.roots).unwrap_or_default()
+    }
+
     /// The parts that were stored.
     pub(super) fn parts(&self) -> Vec<PartEntry> {
         self.state.parts.iter().map(|done| done.part.clone()).collect()
@@ -157,7 +164,7 @@ impl Recorder {
     pub(super) fn new(
         identity: &TableIdentity,
         keys: TableKeys<'_>,
-        half: &PrivateHalf,
+        (half, sealed_roots): (&PrivateHalf, &[u8]),
         source: &Source,
         journal: Option<Journal>,
         place: String,
@@ -168,6 +175,7 @@ impl Recorder {
             schema: to_toml(&half.schema),
             encodings: half.encodings.clone(),
             files: source.file_marks().into_iter().map(|(_, mark)| mark).collect(),
+            roots: to_hex(sealed_roots),
             parts: journal.map_or_else(Vec::new, |journal| journal.state.parts),
         };
         let (seal, chunks) = (keys.journal_seal(), VecDeque::new());

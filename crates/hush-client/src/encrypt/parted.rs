@@ -45,6 +45,7 @@ pub(crate) fn encrypt_parts(
             append: None,
             first_chunk: None,
             dead: None,
+            domain: 0,
         };
         if !ids.is_empty() || !plan.sealed.is_empty() {
             let mut writer = EncryptedPartWriter::new(&ids, plan.sealed.len() as u32, index);
@@ -68,8 +69,11 @@ pub(crate) fn encrypt_parts(
         table: identity.table,
         table_id: identity.table_id,
         encryption: identity.encryption,
+        domain: 0,
+        earlier: Vec::new(),
         version: 1,
         key_id: owner.key_id().to_string(),
+        predecessors: Vec::new(),
         rows: parts.iter().map(|part: &PartEntry| part.rows).sum(),
         chunk_rows: CHUNK_ROWS,
         clear_columns: columns.collect::<Result<_, _>>()?,
@@ -82,6 +86,7 @@ pub(crate) fn encrypt_parts(
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        sealed_roots: Vec::new(),
         sealed_schema: half.seal(of_table)?,
     };
     let signed = SignedManifest::sign(manifest, &identity.verifying_key, |bytes| owner.sign(bytes))?;

@@ -15,7 +15,7 @@ const SCHEMA: &str = "format = 1\ntable = \"t\"\n[columns.n]\ntype = \"int(64)\"
 fn key(device: u8) -> DeviceKey {
     let owner = SigningKey::from_bytes(&[9; 32]);
     let of = (from_toml(SCHEMA).unwrap(), TableId::from_bytes([3; 16]), owner.verifying_key().to_bytes());
-    DeviceKey::new(of, &[], Vec::new(), &[device; 32], |bytes| owner.sign(bytes).to_bytes())
+    DeviceKey::new(of, (&[], 0), Vec::new(), &[device; 32], |bytes| owner.sign(bytes).to_bytes())
 }
 
 fn rows(values: &[i64]) -> EncryptedRows {

@@ -62,6 +62,8 @@ enum SumSource {
     Kept(KeptSum),
     /// All living rows; the sum is then kept under this key.
     Whole(Key),
+    /// Other parts: this one is of another domain.
+    Elsewhere,
 }
 
 /// A chunk with rows that count, and its masks.
@@ -153,6 +155,9 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
     }
 
     fn source(&self, part: PartRef<'_>, block: &Block, per_chunk: &[Vec<RowMask>]) -> SumSource {
+        if block.block.domain != part.entry.domain {
+            return SumSource::Elsewhere;
+        }
         let all = |masks: &Vec<RowMask>| masks.get(block.block.mask) == Some(&RowMask::All);
         if self.whole == WholeParts::Summed || !per_chunk.iter().all(all) {
             return SumSource::Masked;
@@ -293,7 +298,7 @@ impl SumSource {
     fn reads<'b>(&self, block: &'b Block) -> Option<&'b SumBlock> {
         match self {
             Self::Masked | Self::Whole(_) => Some(&block.block),
-            Self::Kept(_) => None,
+            Self::Kept(_) | Self::Elsewhere => None,
         }
     }
 }

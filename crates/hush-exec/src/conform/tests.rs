@@ -58,25 +58,38 @@ fn sum(mask: usize, column: u32) -> EncryptedSum {
     EncryptedSum { mask, column: EncodingId(column) }
 }
 
+/// Every domain has all blocks, and a sum a place in those of each.
+#[test]
+fn a_domain_has_blocks_of_its_own() {
+    let sums = [sum(0, 0), sum(1, 1), sum(0, 2)];
+    let (one, _) = sum_blocks(&sums, &table(), &[0]).unwrap();
+    let (blocks, places) = sum_blocks(&sums, &table(), &[2, 5]).unwrap();
+    let of = |domain| one.iter().map(move |block| SumBlock { domain, ..block.clone() });
+    assert_eq!(blocks, of(2).chain(of(5)).collect::<Vec<_>>());
+    let expected = [(0, 0), (1, 0), (2, 0)]
+        .map(|(block, body)| vec![SumPlace { block, body }, SumPlace { block: block + one.len(), body }]);
+    assert_eq!(places, expected);
+}
+
 /// One answer for each mask and parameter set, and in it one body for each column, however often a plan names it.
 #[test]
 fn sums_share_what_they_have_in_common() {
     let sums = [sum(0, 0), sum(0, 1), sum(1, 1), sum(0, 2), sum(0, 0), sum(1, 0)];
-    let (blocks, places) = sum_blocks(&sums, &table()).unwrap();
+    let (blocks, places) = sum_blocks(&sums, &table(), &[0]).unwrap();
     let found: Vec<_> = blocks
         .iter()
         .map(|b| (b.mask, b.set.degree(), b.columns.iter().map(|id| id.0).collect::<Vec<_>>()))
         .collect();
     let expected = [(0, 4096, vec![0]), (0, 8192, vec![1, 2]), (1, 8192, vec![1]), (1, 4096, vec![0])];
     assert_eq!(found, expected);
-    let found: Vec<_> = places.iter().map(|place| (place.block, place.body)).collect();
+    let found: Vec<_> = places.iter().flatten().map(|place| (place.block, place.body)).collect();
     assert_eq!(found, [(0, 0), (1, 0), (2, 0), (1, 1), (0, 0), (3, 0)]);
-    let refused = |column| sum_blocks(&[sum(0, column)], &table()).unwrap_err();
+    let refused = |column| sum_blocks(&[sum(0, column)], &table(), &[0]).unwrap_err();
     assert_eq!(refused(3), PlanFault::WrongLayout { id: EncodingId(3) });
     assert_eq!(refused(9), PlanFault::UnknownEncoding { id: EncodingId(9) });
     let beyond = AggregateTask { sums: vec![sum(2, 0)], ..aggregate_task() };
     assert_eq!(
-        aggregate(&beyond, &table()).unwrap_err(),
+        aggregate(&beyond, &table(), &[0]).unwrap_err(),
         PlanFault::Index { what: "mask", found: 2, count: 2 }
     );
 }

@@ -183,6 +183,7 @@ impl Fixture {
                 append: None,
                 first_chunk: None,
                 dead: None,
+                domain: 0,
             };
             if clear == Clear::Columns {
                 let plain = plain.finish().unwrap();
@@ -198,8 +199,11 @@ impl Fixture {
             table: "t".to_owned(),
             table_id: TableId::from_bytes(TABLE),
             encryption: EncryptionId::from_bytes(ENCRYPTION),
+            domain: 0,
+            earlier: Vec::new(),
             version: 1,
             key_id: seed.key_id().to_string(),
+            predecessors: Vec::new(),
             rows: rows.len() as u64,
             chunk_rows: CHUNK_ROWS,
             clear_columns: if clear == Clear::Columns { columns.collect() } else { Vec::new() },
@@ -212,6 +216,7 @@ impl Fixture {
             zones: None,
             batches: Vec::new(),
             changes: Vec::new(),
+            sealed_roots: Vec::new(),
             sealed_schema: Vec::new(),
         };
         store.put_zones(&mut manifest).unwrap();

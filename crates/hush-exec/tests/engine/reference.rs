@@ -92,8 +92,8 @@ fn conform(
     sum: usize,
 ) -> (hush_rlwe::SumAnswer, usize) {
     let EncryptedHalf::Aggregate(sums) = &answer.encrypted else { panic!("rows") };
-    let (blocks, places) = sum_blocks(&task.sums, fixture.encodings()).unwrap();
-    let place = places[sum];
+    let (blocks, places) = sum_blocks(&task.sums, fixture.encodings(), &[0]).unwrap();
+    let place = places[sum][0];
     let (spec, block) = (&blocks[place.block], &sums.blocks[place.block]);
     assert_eq!(
         (block.mask as usize, block.param_code, block.body_count as usize),

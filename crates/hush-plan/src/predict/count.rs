@@ -73,7 +73,6 @@ pub(super) fn aggregate(
     shape: &TableShape,
     groups: u64,
 ) -> Result<Counted, PlanError> {
-    let chunks = &shape.chunks();
     let mut blocks: Vec<(usize, Sizes, Vec<EncodingId>)> = Vec::new();
     for sum in &task.sums {
         let (_, sizes) = find(encodings, sum.column)?;
@@ -89,16 +88,19 @@ pub(super) fn aggregate(
     let selecting: Vec<&str> =
         plan.predicates().flat_map(Predicate::clear_sql).chain(keys()).chain(weights).collect();
     let mut counted = Counted::default();
-    for (mask, sizes, columns) in blocks {
+    let of_domains = shape.domains().iter().map(|domain| shape.chunks_of(*domain));
+    for (chunks, (mask, sizes, columns)) in
+        of_domains.flat_map(|chunks| blocks.iter().map(move |block| (chunks.clone(), block)))
+    {
         let bodies = columns.len() as u64;
-        let sums = task.sums.iter().filter(|sum| sum.mask == mask && columns.contains(&sum.column)).count();
-        let work = sum_work(&sizes, chunks, bodies, (selecting.is_empty(), groups), sums as u64);
+        let sums = task.sums.iter().filter(|sum| sum.mask == *mask && columns.contains(&sum.column)).count();
+        let work = sum_work(sizes, &chunks, bodies, (selecting.is_empty(), groups), sums as u64);
         counted.bytes_each +=
             (size::sum_answer_bytes(sizes.set, columns.len()) as u64) + OBJECT_OVERHEAD_BYTES;
-        counted.sums_bytes += accumulator_bytes(&sizes, groups, bodies);
+        counted.sums_bytes += accumulator_bytes(sizes, groups, bodies);
         counted.blocks.push(BlockWork {
             kind: "sum",
-            mask: Some(mask),
+            mask: Some(*mask),
             columns: columns.iter().map(|id| id.0).collect(),
             params: sizes.set.name(),
             chunks: chunks.len() as u64,
@@ -107,7 +109,7 @@ pub(super) fn aggregate(
         });
     }
     if !counted.blocks.is_empty() {
-        counted.chunks_read = chunks.len() as u64;
+        counted.chunks_read = shape.chunks().len() as u64;
     }
     let rows = shape.rows();
     let grouped_rows = if task.keys.is_empty() { 0 } else { rows };

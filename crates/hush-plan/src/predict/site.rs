@@ -24,7 +24,7 @@ impl Site {
     pub fn local(rows: u64) -> Self {
         let part = super::PartShape { rows, ..super::PartShape::default() };
         Self {
-            shape: TableShape { parts: vec![part], clear: Vec::new() },
+            shape: TableShape { parts: vec![part], ..TableShape::default() },
             threads: 1,
             profile: MachineProfile::built_in(),
             link: None,

@@ -18,8 +18,8 @@ fn plan(text: &str) -> (QueryPlan, Vec<Encoding>) {
 
 fn shape() -> TableShape {
     let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text };
-    let parts = vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000 }];
-    TableShape { parts, clear: vec![column("ward", true), column("year", false)] }
+    let parts = vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000, domain: 0 }];
+    TableShape { parts, clear: vec![column("ward", true), column("year", false)], ..TableShape::default() }
 }
 
 fn predicted(text: &str, groups: u64) -> Prediction {
@@ -73,7 +73,7 @@ fn columns_of_one_mask_and_set_share_their_transforms() {
 fn a_limit_reads_no_more_chunks_than_it_needs() {
     let shape = TableShape {
         parts: [9000, 100, 8192].map(|rows| PartShape { rows, ..PartShape::default() }).to_vec(),
-        clear: Vec::new(),
+        ..TableShape::default()
     };
     assert_eq!(shape.chunks(), [8192, 808, 100, 8192]);
     assert_eq!(shape.all_matching(Some(8193)), (8193, vec![8192, 808]));
@@ -83,8 +83,9 @@ fn a_limit_reads_no_more_chunks_than_it_needs() {
 
 #[test]
 fn a_limit_reads_parts_together_until_there_are_enough_rows() {
-    let parts = [9000, 100, 8192, 5].map(|rows| PartShape { rows, clear_bytes: rows, encrypted_bytes: 0 });
-    let shape = TableShape { parts: parts.to_vec(), clear: Vec::new() };
+    let parts =
+        [9000, 100, 8192, 5].map(|rows| PartShape { rows, clear_bytes: rows, ..PartShape::default() });
+    let shape = TableShape { parts: parts.to_vec(), ..TableShape::default() };
     let read = |limit, threads| shape.looked_at(limit, threads).len();
     assert_eq!([read(Some(9000), 1), read(Some(9001), 1), read(Some(9101), 1), read(None, 1)], [1, 2, 3, 4]);
     assert_eq!([read(Some(1), 2), read(Some(9101), 2), read(Some(0), 2), read(Some(1), 9)], [2, 4, 0, 4]);

@@ -14,8 +14,9 @@ use crate::report::{Cost, EncryptedNode};
 /// Bytes of a chunk's seed.
 const SEED_BYTES: usize = 32;
 
-/// Cost of masked sums: per group one `a` for each pair of mask and parameter set, shared by its columns.
-pub(super) fn of_sums(sums: &[EncryptedSum], found: &[UsableEncoding<'_>]) -> Cost {
+/// Cost of masked sums over so many domains: per group and domain one `a` for each pair of mask and parameter set, shared by its
+/// columns. The owner adds what it decrypts, so errors add up too.
+pub(super) fn of_sums(sums: &[EncryptedSum], found: &[UsableEncoding<'_>], domains: usize) -> Cost {
     let mut blocks: BTreeMap<(usize, u16), (&ParamSet, usize)> = BTreeMap::new();
     let mut distinct = BTreeSet::new();
     for (sum, found) in sums.iter().zip(found) {
@@ -23,9 +24,12 @@ pub(super) fn of_sums(sums: &[EncryptedSum], found: &[UsableEncoding<'_>]) -> Co
             blocks.entry((sum.mask, found.set.code())).or_insert((found.set, 0)).1 += 1;
         }
     }
-    let bytes = blocks.values().map(|(set, bodies)| size::sum_answer_bytes(set, *bodies) as u64).sum();
-    let nodes = found.iter().map(|found| node_of("sum", found)).collect();
-    bounds(nodes, bytes)
+    let bytes: u64 = blocks.values().map(|(set, bodies)| size::sum_answer_bytes(set, *bodies) as u64).sum();
+    let node = |found: &UsableEncoding<'_>| {
+        let node = node_of("sum", found);
+        EncryptedNode { error: node.error.map(|error| error * domains as f64), ..node }
+    };
+    bounds(found.iter().map(node).collect(), bytes.saturating_mul(domains as u64))
 }
 
 /// Cost of one chunk of element-wise results: `degree + 1` polynomials per program and lane, one per fetched column.

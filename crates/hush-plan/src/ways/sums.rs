@@ -16,7 +16,7 @@ use crate::sql::{Query, shown};
 /// # Errors
 /// Those of [`grouped::compile`], and what no encoding of the table can do.
 pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
-    let Case { schema, catalog, query, limits } = *case;
+    let Case { schema, catalog, query, limits, domains } = *case;
     if !query.is_grouped() {
         return Ok(Vec::new());
     }
@@ -32,7 +32,7 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
         .zip(&bound)
         .map(|(sum, found)| EncryptedSum { mask: sum.mask, column: found.encoding.public.id })
         .collect();
-    let mut cost = cost::of_sums(&sums, &bound);
+    let mut cost = cost::of_sums(&sums, &bound, domains);
     cost.max_groups = match limits.max_answer_bytes.checked_div(cost.answer_bytes_each) {
         _ if plan.keys.is_empty() => 1,
         Some(affordable) => limits.max_groups.min(affordable.max(1)),

@@ -153,6 +153,24 @@ pub enum ManifestFault {
         /// Position of the change.
         index: usize,
     },
+    /// A domain that cannot be.
+    #[error("domain {index} before the present one is out of order, repeats an encryption, or has no parts")]
+    Domain {
+        /// Position of the domain.
+        index: usize,
+    },
+    /// A part of no domain.
+    #[error("part {index} is of a domain that the table does not have")]
+    PartDomain {
+        /// Position of the part.
+        index: usize,
+    },
+    /// A key that did not sign the one behind it.
+    #[error("the owner's key before, number {index}, has not signed the one that took its place")]
+    Predecessor {
+        /// Position of the key.
+        index: usize,
+    },
     /// A definition of a chain that cannot be used.
     #[error("definition {index} of a modulus chain: {cause}")]
     Chain {
@@ -318,18 +336,24 @@ pub enum Counted {
     ClearColumns,
     /// Bytes of the definition of a chain.
     DefinitionBytes,
+    /// Domains before the present one.
+    Domains,
     /// Encodings.
     Encodings,
     /// Files of evaluation keys.
     Keys,
     /// Parts.
     Parts,
+    /// Owner's keys before the present one.
+    Predecessors,
     /// Rejected deliveries.
     Rejected,
     /// Streams whose parts were merged.
     Settled,
     /// Revoked devices.
     Revoked,
+    /// Bytes of the sealed roots.
+    RootsBytes,
     /// Bytes of the sealed schema.
     SchemaBytes,
     /// Sealed columns.
@@ -471,12 +495,15 @@ impl std::fmt::Display for Counted {
             Self::Chains => "modulus chains",
             Self::ClearColumns => "clear columns",
             Self::DefinitionBytes => "bytes of a chain's definition",
+            Self::Domains => "domains before the present one",
             Self::Encodings => "encodings",
             Self::Keys => "files of evaluation keys",
             Self::Parts => "parts",
+            Self::Predecessors => "owner's keys before the present one",
             Self::Rejected => "rejected deliveries",
             Self::Settled => "streams whose parts were merged",
             Self::Revoked => "revoked devices",
+            Self::RootsBytes => "bytes of the sealed roots",
             Self::SchemaBytes => "bytes of sealed schema",
             Self::SealedColumns => "sealed columns",
         })

@@ -47,6 +47,8 @@ pub enum ChangeKind {
     Compact,
     /// Something was decided about devices.
     Devices,
+    /// The table got another owner's key, or new secrets for the rows to come.
+    Rotate,
 }
 
 impl ChangeKind {
@@ -60,6 +62,7 @@ impl ChangeKind {
             Self::Delete => "delete",
             Self::Compact => "compact",
             Self::Devices => "devices",
+            Self::Rotate => "rotate",
         }
     }
 }

@@ -13,8 +13,8 @@ use hush_plan::{Encoding, unpacked_encoding};
 use hush_plan::schema::is_table_name;
 
 use super::{
-    BODY_FORMAT, KEY_ID_DIGITS, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_SCHEMA_BYTES,
-    MAX_ZONES_BYTES, Manifest, PartEntry, PartFile,
+    BODY_FORMAT, KEY_ID_DIGITS, MAX_COLUMNS, MAX_ENCODINGS, MAX_PART_BYTES, MAX_PARTS, MAX_ROOTS_BYTES,
+    MAX_SCHEMA_BYTES, MAX_ZONES_BYTES, Manifest, PartEntry, PartFile,
 };
 use crate::error::{Counted, ManifestFault};
 use crate::part::{CHUNK_ROWS, MAX_PART_CHUNKS};
@@ -30,6 +30,7 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     super::devices::check(manifest)?;
     super::appends::check(manifest)?;
     super::changes::check(manifest)?;
+    super::domains::check(manifest)?;
     super::keys::check(manifest, &definitions)
 }
 
@@ -55,6 +56,7 @@ fn head(manifest: &Manifest) -> Result<(), ManifestFault> {
     at_most(Counted::SealedColumns, manifest.sealed_columns as usize, MAX_COLUMNS)?;
     at_most(Counted::Parts, manifest.parts.len(), MAX_PARTS)?;
     super::keys::check_counts(manifest)?;
+    at_most(Counted::RootsBytes, manifest.sealed_roots.len(), MAX_ROOTS_BYTES)?;
     at_most(Counted::SchemaBytes, manifest.sealed_schema.len(), MAX_SCHEMA_BYTES)
 }
 

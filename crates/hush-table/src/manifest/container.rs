@@ -105,6 +105,7 @@ impl<'a> UncheckedManifest<'a> {
         })?;
         manifest.check()?;
         own_key_id(&manifest, &self.key)?;
+        super::succession::check(&manifest, &self.key)?;
         if manifest.to_json()? != self.body {
             return Err(ManifestFault::NotCanonical.into());
         }
@@ -145,6 +146,7 @@ impl SignedManifest {
     ) -> Result<Self, TableError> {
         manifest.check()?;
         own_key_id(&manifest, key)?;
+        super::succession::check(&manifest, key)?;
         let body = manifest.to_json()?;
         let length = body.len() as u64;
         if length > MAX_BODY_BYTES {

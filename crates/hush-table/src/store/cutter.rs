@@ -26,6 +26,8 @@ pub(super) struct PartCutter {
     clear: SchemaRef,
     /// Columns of the encrypted files; `None` if the table has none.
     encrypted: Option<(Vec<EncodingId>, u32)>,
+    /// The domain of the parts.
+    domain: u32,
     /// The append whose parts these are.
     append: Option<AppendId>,
     /// Size at which a part is cut.
@@ -52,6 +54,7 @@ type PartAndBounds = (PartEntry, Option<RecordBatch>);
 struct OpenPart {
     clear: Option<ClearPartWriter>,
     encrypted: Option<EncryptedPartWriter>,
+    domain: u32,
     append: Option<Appended>,
     rows: u64,
     chunks: u32,
@@ -70,6 +73,7 @@ impl PartCutter {
             zones: ZonesWriter::new(&clear),
             clear,
             encrypted: table.has_encrypted_files().then(|| (table.encoding_ids(), table.sealed_columns)),
+            domain: table.domain,
             append: None,
             part_bytes: PART_TARGET_BYTES,
             next_chunk: stored.iter().map(|part| part.chunks).sum(),
@@ -195,7 +199,7 @@ impl PartCutter {
         let encrypted = self.encrypted.as_ref();
         let encrypted = encrypted.map(|(ids, sealed)| EncryptedPartWriter::new(ids, *sealed, first));
         let append = self.append.map(|id| Appended { id, first });
-        Ok(OpenPart { clear, encrypted, append, rows: 0, chunks: 0 })
+        Ok(OpenPart { clear, encrypted, domain: self.domain, append, rows: 0, chunks: 0 })
     }
 
     /// Hands the open part to a thread, once there is room for one more.
@@ -273,6 +277,7 @@ impl OpenPart {
                 append: self.append,
                 first_chunk: None,
                 dead: None,
+                domain: self.domain,
             },
             bounds,
         ))

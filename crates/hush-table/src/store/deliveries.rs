@@ -249,7 +249,7 @@ fn settled(table: &SignedManifest, signed: &SignedDelivery) -> Result<Option<Del
     }
     if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
         // Rows of it may have been deleted since.
-        let as_taken = PartEntry { dead: None, ..taken.clone() };
+        let as_taken = PartEntry { dead: None, domain: 0, ..taken.clone() };
         return known(as_taken == signed.delivery().part_entry()).map(Some);
     }
     if let Some(discarded) = manifest.devices.discarded(id) {

@@ -149,6 +149,13 @@ impl TableWriter {
         self
     }
 
+    /// Stores the roots of the table's secrets beside its schema, sealed by its owner.
+    #[must_use]
+    pub fn with_roots(mut self, sealed: Vec<u8>) -> Self {
+        self.head.sealed_roots = sealed;
+        self
+    }
+
     /// Takes the next chunk: its clear rows (ignored if the table has no clear columns) and its blobs (none if it
     /// has nothing encrypted).
     ///
@@ -262,8 +269,11 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         table: identity.table,
         table_id: identity.table_id,
         encryption: identity.encryption,
+        domain: 0,
+        earlier: Vec::new(),
         version: identity.version,
         key_id: key_id(&identity.verifying_key),
+        predecessors: Vec::new(),
         rows: 0,
         chunk_rows: CHUNK_ROWS,
         clear_columns: layout.clear.fields().iter().map(column).collect::<Result<_, _>>()?,
@@ -276,6 +286,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     })
 }

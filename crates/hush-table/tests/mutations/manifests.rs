@@ -31,8 +31,11 @@ fn whole() -> Manifest {
         table: "corpus-1_A".to_owned(),
         table_id: TableId::from_bytes(*b"0123456789abcdef"),
         encryption: EncryptionId::from_bytes(*b"an encryption .."),
+        domain: 0,
+        earlier: Vec::new(),
         version: u64::MAX,
         key_id: key_id(&signer().verifying_key().to_bytes()),
+        predecessors: Vec::new(),
         rows: 64 * u64::from(CHUNK_ROWS) + 5,
         chunk_rows: CHUNK_ROWS,
         clear_columns: vec![
@@ -57,6 +60,7 @@ fn whole() -> Manifest {
                 append: None,
                 first_chunk: None,
                 dead: None,
+                domain: 0,
             },
             PartEntry {
                 rows: 5,
@@ -67,6 +71,7 @@ fn whole() -> Manifest {
                 append: None,
                 first_chunk: None,
                 dead: None,
+                domain: 0,
             },
         ],
         devices: DeviceRules::default(),
@@ -75,6 +80,7 @@ fn whole() -> Manifest {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        sealed_roots: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
 }

@@ -101,6 +101,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         append: None,
         first_chunk: None,
         dead: None,
+        domain: 0,
     };
     let schema = batch.schema();
     let columns =
@@ -110,8 +111,11 @@ fn part(batch: &RecordBatch) -> ClearPart {
         table: "t".to_owned(),
         table_id: TableId::from_bytes([1; 16]),
         encryption: EncryptionId::from_bytes([2; 16]),
+        domain: 0,
+        earlier: Vec::new(),
         version: 1,
         key_id: "0".repeat(32),
+        predecessors: Vec::new(),
         rows,
         chunk_rows: CHUNK_ROWS,
         clear_columns: columns.collect(),
@@ -124,6 +128,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     };
     ClearPart::open(PartSource::from_memory(written.bytes), &manifest, &entry).unwrap()

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Owner's keys that a table had before its present one: each has signed which key takes its place.
+//!
+//! ```text
+//! "HUSHNEXT" 8 │ table id 16 │ verifying key of the next owner's key 32
+//! ```
+// Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use serde::{Deserialize, Serialize};
+
+use super::container::verify;
+use super::{Manifest, SignedManifest, key_id};
+use crate::digest::{Digest, TableId, from_hex, to_hex};
+use crate::error::{Counted, ManifestFault};
+
+/// Most keys before the present one.
+pub const MAX_PREDECESSORS: usize = 256;
+
+/// First bytes of what a key signs about the next one.
+const DOMAIN: [u8; 8] = *b"HUSHNEXT";
+
+/// A key that was the table's owner's, until it signed the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Predecessor {
+    /// Its verifying key.
+    pub key: Digest,
+    /// Its Ed25519 signature.
+    #[serde(with = "signature")]
+    pub signature: [u8; 64],
+}
+
+/// The message by which a key names the next owner's key of a table.
+pub fn succession_bytes(table_id: TableId, next: &[u8; 32]) -> Vec<u8> {
+    [DOMAIN.as_slice(), table_id.as_bytes(), next].concat()
+}
+
+impl Manifest {
+    /// Whether the key with this id was the table's owner's before.
+    pub fn had_key(&self, id: &str) -> bool {
+        self.predecessors.iter().any(|before| key_id(before.key.as_bytes()) == id)
+    }
+}
+
+impl SignedManifest {
+    /// Whether `key` made this version, or has signed over its table to the key that did, through others or not.
+    pub fn is_of_successor(&self, key: &[u8; 32]) -> bool {
+        self.key() == key || self.manifest().predecessors.iter().any(|before| before.key.as_bytes() == key)
+    }
+}
+
+/// Every predecessor has signed the one behind it, and the last one the manifest's signer.
+pub(super) fn check(manifest: &Manifest, signer: &[u8; 32]) -> Result<(), ManifestFault> {
+    let before = &manifest.predecessors;
+    if before.len() > MAX_PREDECESSORS {
+        let (found, limit) = (before.len() as u64, MAX_PREDECESSORS as u64);
+        return Err(ManifestFault::TooMany { what: Counted::Predecessors, found, limit });
+    }
+    let next = before.iter().skip(1).map(|next| next.key.as_bytes()).chain([signer]);
+    let is_wrong = |(predecessor, next): (&Predecessor, &[u8; 32])| {
+        let message = succession_bytes(manifest.table_id, next);
+        predecessor.key.as_bytes() == next
+            || verify(&message, predecessor.key.as_bytes(), &predecessor.signature).is_err()
+    };
+    let wrong = before.iter().zip(next).position(is_wrong);
+    wrong.map_or(Ok(()), |index| Err(ManifestFault::Predecessor { index }))
+}
+
+mod signature {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    use super::{from_hex, to_hex};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8; 64], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&to_hex(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 64], D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        let bytes = from_hex(&text).and_then(|bytes| bytes.try_into().ok());
+        bytes.ok_or_else(|| D::Error::custom("expected 128 lowercase hexadecimal digits"))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "a test fails by panicking")]
+mod tests {
+    use ed25519_dalek::{Signer, SigningKey};
+
+    use super::*;
+    use crate::fixture::manifest;
+
+    fn key(byte: u8) -> SigningKey {
+        SigningKey::from_bytes(&[byte; 32])
+    }
+
+    fn signed_over(table_id: TableId, from: &SigningKey, to: &SigningKey) -> Predecessor {
+        let message = succession_bytes(table_id, to.verifying_key().as_bytes());
+        let key = Digest::from_bytes(from.verifying_key().to_bytes());
+        Predecessor { key, signature: from.sign(&message).to_bytes() }
+    }
+
+    fn signed(predecessors: Vec<Predecessor>, by: &SigningKey) -> Result<SignedManifest, crate::TableError> {
+        let verifying = by.verifying_key().to_bytes();
+        let manifest = Manifest { predecessors, key_id: key_id(&verifying), ..manifest() };
+        SignedManifest::sign(manifest, &verifying, |bytes| by.sign(bytes).to_bytes())
+    }
+
+    #[test]
+    fn a_table_passes_from_key_to_key() {
+        let (id, keys) = (manifest().table_id, [key(1), key(2), key(3)]);
+        let chain = vec![signed_over(id, &keys[0], &keys[1]), signed_over(id, &keys[1], &keys[2])];
+        let version = SignedManifest::decode(signed(chain, &keys[2]).unwrap().as_bytes()).unwrap();
+        for known in &keys {
+            assert!(version.is_of_successor(known.verifying_key().as_bytes()));
+        }
+        assert!(!version.is_of_successor(key(4).verifying_key().as_bytes()));
+        let id_of = |key: &SigningKey| key_id(key.verifying_key().as_bytes());
+        assert!(
+            version.manifest().had_key(&id_of(&keys[0])) && !version.manifest().had_key(&id_of(&keys[2]))
+        );
+    }
+
+    /// A thief of a table cannot name somebody's key as the one before: who takes the table over needs that key's signature, on this
+    /// table and this successor.
+    #[test]
+    fn nobody_takes_a_table_over_without_its_owners_signature() {
+        let (id, victim, thief) = (manifest().table_id, key(1), key(2));
+        let other_table = TableId::from_bytes([9; 16]);
+        let forged = Predecessor { signature: [7; 64], ..signed_over(id, &victim, &thief) };
+        let by_thief = Predecessor { signature: signed_over(id, &thief, &thief).signature, ..forged };
+        for chain in [
+            vec![signed_over(id, &victim, &key(3))],
+            vec![signed_over(other_table, &victim, &thief)],
+            vec![forged],
+            vec![by_thief],
+            vec![signed_over(id, &thief, &thief)],
+            vec![signed_over(id, &victim, &thief), signed_over(id, &victim, &thief)],
+        ] {
+            let refused = signed(chain, &thief).unwrap_err();
+            assert!(refused.to_string().contains("key before"), "{refused}");
+        }
+    }
+}
