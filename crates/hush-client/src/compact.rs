@@ -174,6 +174,14 @@ pub fn compact(
     compacted
 }
 
+/// Refuses a table whose rows cannot be had again from it.
+///
+/// # Errors
+/// [`CompactError::Lost`].
+pub(crate) fn require_recoverable(opened: &Opened) -> Result<(), ClientError> {
+    Reader::new(opened).map(drop)
+}
+
 /// A compaction under way.
 struct Compaction<'a> {
     place: TablePlace<'a>,

@@ -140,6 +140,11 @@ pub(crate) trait Edit {
     /// # Errors
     /// Those of reading it.
     fn has_landed(&self, found: &Manifest) -> Result<bool, ClientError>;
+
+    /// The key that signs the version; `None` for that of the version before.
+    fn signer(&self) -> Option<&OwnerSeed> {
+        None
+    }
 }
 
 /// What becomes of a change behind some version.
@@ -177,13 +182,17 @@ impl Committer<'_> {
                 Next::Version(manifest) => *manifest,
                 Next::Done(done) => return Ok(Committed::Done(done)),
             };
-            let key = self.owner.verifying_key().to_bytes();
-            let signed = SignedManifest::sign(manifest, &key, |bytes| self.owner.sign(bytes))?;
+            let signer = edit.signer().unwrap_or(self.owner);
+            let key = signer.verifying_key().to_bytes();
+            let signed = SignedManifest::sign(manifest, &key, |bytes| signer.sign(bytes))?;
             self.destination.keep_for_readers(&present.manifest, signed.manifest())?;
             let Err(error) = self.destination.commit(&signed) else { break signed };
             // Another writer may have been faster.
             let Ok(found) = self.place.look(self.pins) else { return Err(error) };
-            if found == signed || edit.has_landed(found.manifest())? {
+            if found == signed {
+                break signed;
+            }
+            if edit.has_landed(found.manifest())? {
                 break self.look_again(present, &found)?.manifest;
             }
             if !is_overtaken(&error) || overtaken >= MOST_OVERTAKEN {

@@ -231,6 +231,9 @@ pub enum ClientError {
     /// A refusal to purge, or a statement that does not hold.
     #[error(transparent)]
     Purge(#[from] crate::purge::error::PurgeError),
+    /// A rotation that is refused.
+    #[error(transparent)]
+    Rotate(#[from] crate::rotate::error::RotateError),
     /// A bug of ours.
     #[error("internal: {what}")]
     Internal {
@@ -284,6 +287,16 @@ pub enum ClientError {
         "the table was made with key {expected}, this key is {found}\n  Way out: the file of key {expected}."
     )]
     OtherKey {
+        /// The key at hand.
+        found: String,
+        /// The key of the table.
+        expected: String,
+    },
+    /// The table had this key once, and has another by now.
+    #[error(
+        "the table was handed over from key {found} to key {expected}\n  Way out: the file of key {expected}; whoever has the table's key now can give it to you."
+    )]
+    OldKey {
         /// The key at hand.
         found: String,
         /// The key of the table.

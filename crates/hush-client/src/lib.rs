@@ -68,6 +68,7 @@ mod rehearse;
 mod release;
 mod replace;
 mod roots;
+mod rotate;
 mod schema_file;
 mod scheme;
 mod table;
@@ -113,6 +114,7 @@ pub use purge::{
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse};
 pub use release::{Counted, DEFAULT_ANSWERS, ReleaseError};
 pub use replace::{Present, Pushed, copy_table, push_table};
+pub use rotate::{RotateError, RotateOptions, RotateReport, RotateWay, rotate};
 pub use schema_file::{
     edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,
 };

@@ -172,6 +172,9 @@ pub(crate) fn open_private(
     pins: &Pins,
 ) -> Result<Opened, ClientError> {
     let (found, expected) = (owner.key_id().to_string(), manifest.manifest().key_id.clone());
+    if manifest.manifest().had_key(&found) {
+        return Err(ClientError::OldKey { found, expected });
+    }
     if found != expected {
         return Err(ClientError::OtherKey { found, expected });
     }

@@ -72,8 +72,12 @@ impl Releases {
     /// Refuses to release anything of a table with rows of devices: the bound on errors holds for honest ciphertexts alone.
     ///
     /// # Errors
-    /// [`ReleaseError::Devices`].
+    /// [`ReleaseError::Devices`]; [`ReleaseError::Domains`] for a table whose numbers would have noise more than once.
     pub(crate) fn require_own_rows(manifest: &Manifest) -> Result<(), ReleaseError> {
+        let domains = manifest.domains().len();
+        if domains > 1 {
+            return Err(ReleaseError::Domains { domains });
+        }
         let has_deliveries = manifest.parts.iter().any(|part| part.delivery.is_some());
         if has_deliveries { Err(ReleaseError::Devices) } else { Ok(()) }
     }

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use hush_protocol::code::NO_TABLE;
 use hush_remote::{Progress, PushReport, RemoteServer};
+use hush_table::manifest::{Change, ChangeKind};
 use hush_table::{Manifest, SignedManifest, TableError, TableStore, foreign_entry, named_files};
 
 pub use self::present::Present;
@@ -184,8 +185,8 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
     let present = signed.manifest();
     // The push itself refuses another table of any owner, and a version that does not come before this one: no consent would
     // help.
-    let is_before =
-        present.key_id == next.key_id && present.table_id == next.table_id && present.version < next.version;
+    let is_owners = present.key_id == next.key_id || next.had_key(&present.key_id);
+    let is_before = is_owners && present.table_id == next.table_id && present.version < next.version;
     if !is_before || continues(present, next) {
         return Ok(None);
     }
@@ -194,12 +195,17 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
     Ok(Some(Present::of(present, waiting)))
 }
 
-/// Whether a version was made from another one, under the same encryption: it has all its parts, or says itself that it comes from it.
+/// Whether a version was made from another one, and not from the source: it has all its parts under the same secrets, or says itself that it
+/// comes from it.
 fn continues(before: &Manifest, next: &Manifest) -> bool {
     let has_parts = || before.parts.iter().all(|part| next.parts.contains(part));
-    let comes_from = || before.changes.last().is_some_and(|last| next.changes.contains(last));
-    let is_same = before.table_id == next.table_id && before.encryption == next.encryption;
-    is_same && before.encodings == next.encodings && (has_parts() || comes_from())
+    let is_since = |change: &&Change| change.version > before.version;
+    let is_encrypted_anew =
+        || next.changes.iter().filter(is_since).any(|change| change.what == ChangeKind::Encrypt);
+    let comes_from =
+        || before.changes.last().is_some_and(|last| next.changes.contains(last)) && !is_encrypted_anew();
+    let is_same = before.table_id == next.table_id && before.encodings == next.encodings;
+    is_same && (before.encryption == next.encryption && has_parts() || comes_from())
 }
 
 #[cfg(test)]

@@ -205,6 +205,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         encryption,
         domain: 0,
         earlier: Vec::new(),
+        rotating: false,
         version: 1,
         key_id: seed.key_id().to_string(),
         predecessors: Vec::new(),

@@ -141,6 +141,7 @@ fn table() -> (TableStore, SignedManifest) {
         encryption: EncryptionId::from_bytes([8; 16]),
         domain: 0,
         earlier: Vec::new(),
+        rotating: false,
         version: 1,
         key_id: seed.key_id().to_string(),
         predecessors: Vec::new(),

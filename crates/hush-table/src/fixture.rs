@@ -84,6 +84,7 @@ pub(crate) fn manifest() -> Manifest {
         encryption: EncryptionId::from_bytes(*b"an encryption .."),
         domain: 0,
         earlier: Vec::new(),
+        rotating: false,
         version: 3,
         key_id: key_id(&signer(7).verifying_key().to_bytes()),
         predecessors: Vec::new(),

@@ -86,6 +86,9 @@ pub struct Manifest {
     /// Earlier domains that have parts, numbers rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Domain>,
+    /// Whether the rows of earlier domains are being written anew.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub rotating: bool,
     /// 1 for the first version; each later one is higher.
     pub version: u64,
     /// Which owner's key made this table: [`key_id`] of the verifying key that the container carries.
@@ -389,6 +392,11 @@ pub fn key_id(verifying_key: &[u8; 32]) -> String {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 fn hex_out<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {

@@ -25,6 +25,8 @@ pub enum Which {
     All,
     /// Those that are worth it, and all others with a deleted row.
     Deleted,
+    /// Those under earlier secrets than the present ones.
+    Outdated,
     /// Those that are worth it, once that is due: from [`DUE_PARTS`] small parts side by side on, or for deleted rows. A part that is larger
     /// than all small ones behind it together waits until they have caught up, so that no row is written anew with every append.
     Due,
@@ -126,10 +128,12 @@ pub(super) fn chosen(manifest: &Manifest, which: Which) -> Vec<Range<usize>> {
     let by_itself: Vec<bool> = match which {
         Which::All => vec![true; manifest.parts.len()],
         Which::Deleted => manifest.parts.iter().map(|part| part.dead.is_some()).collect(),
+        Which::Outdated => manifest.parts.iter().map(|part| part.domain != manifest.domain).collect(),
         Which::Due | Which::Worth => traits.thinned,
     };
+    let goes_along = |small: bool| small && which != Which::Outdated;
     let marked: Vec<bool> =
-        by_itself.iter().zip(&traits.small).map(|(itself, small)| *itself || *small).collect();
+        by_itself.iter().zip(&traits.small).map(|(itself, small)| *itself || goes_along(*small)).collect();
     let has_reason = |run: &Range<usize>| by_itself.get(run.clone()).is_some_and(|run| run.contains(&true));
     let found =
         runs(&marked).map(|run| if which == Which::Due { grown(manifest, &by_itself, run) } else { run });
@@ -195,6 +199,7 @@ impl Wanted {
         let has_reason = |part: &PartEntry| match self.which {
             Which::All => is_chosen(part),
             Which::Deleted => is_chosen(part) && part.dead.is_some(),
+            Which::Outdated => is_chosen(part) && part.domain != manifest.domain,
             Which::Due | Which::Worth => is_chosen(part) && is_thinned(part),
         };
         let is_worth = |run: &Range<usize>| {

@@ -71,6 +71,7 @@ pub(crate) fn encrypt_parts(
         encryption: identity.encryption,
         domain: 0,
         earlier: Vec::new(),
+        rotating: false,
         version: 1,
         key_id: owner.key_id().to_string(),
         predecessors: Vec::new(),

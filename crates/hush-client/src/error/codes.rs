@@ -17,6 +17,7 @@ impl ClientError {
             Self::KeyFile(source) => source.code(),
             Self::Plan(source) | Self::Rehearsed { source, .. } => source.code(),
             Self::Purge(source) => source.code(),
+            Self::Rotate(source) => source.code(),
             Self::Release(source) => source.code(),
             Self::Remote(source) => source.code(),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
@@ -31,6 +32,7 @@ impl ClientError {
             Self::OutOfBounds { .. } => "HUSH-D030",
             Self::OtherKey { .. } => "HUSH-K020",
             Self::Seal(_) => "HUSH-K021",
+            Self::OldKey { .. } => "HUSH-K022",
             Self::Answer { .. } => "HUSH-C010",
             Self::Decrypt(_) => "HUSH-C011",
             Self::Codec(_) => "HUSH-C012",
@@ -96,9 +98,10 @@ impl ClientError {
             Self::Compact(source) => source.kind(),
             Self::Edge(source) => source.kind(),
             Self::Purge(source) => source.kind(),
+            Self::Rotate(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
-            Self::KeyFile(_) | Self::OtherKey { .. } => ErrorKind::Key,
+            Self::KeyFile(_) | Self::OldKey { .. } | Self::OtherKey { .. } => ErrorKind::Key,
             Self::Source(hush_table::source::SourceError::Server { .. }) => ErrorKind::Usage,
             Self::Source(source) => source.store_fault().map_or(ErrorKind::Data, StoreFault::kind),
             Self::DroppedColumn { .. }

@@ -55,6 +55,14 @@ pub enum ReleaseError {
         "the table has rows of devices: a device's ciphertext can be made so that a released number tells of the column's secret; nothing was released\n  Ways out: a table of your own rows; a range in the schema, which makes the column exact (docs/security/devices.md says what devices can do to published results)."
     )]
     Devices,
+    /// Some rows are under earlier secrets than others.
+    #[error(
+        "the table's rows are under {domains} sets of secrets, and a number over several of them would carry noise of each; nothing was released\n  Way out: write the rows under earlier secrets anew: rotate, or compact --all."
+    )]
+    Domains {
+        /// How many.
+        domains: usize,
+    },
     /// Nothing is remembered, so nothing can be counted.
     #[error(
         "there is no directory in which releases could be counted\n  Way out: set HUSH_STATE_DIR, XDG_STATE_HOME or HOME."
@@ -83,6 +91,7 @@ impl ReleaseError {
             Self::Digits { .. } => "HUSH-C083",
             Self::Nowhere => "HUSH-C084",
             Self::Devices => "HUSH-C085",
+            Self::Domains { .. } => "HUSH-C086",
         }
     }
 }

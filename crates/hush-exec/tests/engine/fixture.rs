@@ -201,6 +201,7 @@ impl Fixture {
             encryption: EncryptionId::from_bytes(ENCRYPTION),
             domain: 0,
             earlier: Vec::new(),
+            rotating: false,
             version: 1,
             key_id: seed.key_id().to_string(),
             predecessors: Vec::new(),

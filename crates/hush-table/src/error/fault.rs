@@ -159,6 +159,9 @@ pub enum ManifestFault {
         /// Position of the domain.
         index: usize,
     },
+    /// Nothing is left to be written anew.
+    #[error("it says that a rotation goes on, and has no domain before the present one")]
+    Rotating,
     /// A part of no domain.
     #[error("part {index} is of a domain that the table does not have")]
     PartDomain {

@@ -56,10 +56,11 @@ impl Manifest {
         self.forget_empty_domains();
     }
 
-    /// Leaves out earlier domains whose parts have all been written anew.
+    /// Leaves out earlier domains whose parts have all been written anew; without any, a rotation is complete.
     pub fn forget_empty_domains(&mut self) {
         let used: BTreeSet<u32> = self.parts.iter().map(|part| part.domain).collect();
         self.earlier.retain(|domain| used.contains(&domain.number));
+        self.rotating = self.rotating && !self.earlier.is_empty();
     }
 }
 
@@ -69,6 +70,9 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     if earlier.len() > MAX_EARLIER_DOMAINS {
         let (found, limit) = (earlier.len() as u64, MAX_EARLIER_DOMAINS as u64);
         return Err(ManifestFault::TooMany { what: Counted::Domains, found, limit });
+    }
+    if manifest.rotating && earlier.is_empty() {
+        return Err(ManifestFault::Rotating);
     }
     let mut names = HashSet::from([manifest.encryption]);
     let used: BTreeSet<u32> = manifest.parts.iter().map(|part| part.domain).collect();
@@ -124,7 +128,14 @@ mod tests {
         let mut rotated = manifest();
         rotated.begin_domain(named(1));
         type Spoil = fn(&mut Manifest);
-        let cases: [(Spoil, ManifestFault); 6] = [
+        let cases: [(Spoil, ManifestFault); 7] = [
+            (
+                |m| {
+                    m.earlier.clear();
+                    m.rotating = true;
+                },
+                ManifestFault::Rotating,
+            ),
             (|m| m.earlier[0].number = 1, ManifestFault::Domain { index: 0 }),
             (|m| m.earlier[0].encryption = m.encryption, ManifestFault::Domain { index: 0 }),
             (|m| m.earlier.push(m.earlier[0]), ManifestFault::Domain { index: 1 }),

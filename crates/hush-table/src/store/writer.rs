@@ -271,6 +271,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         encryption: identity.encryption,
         domain: 0,
         earlier: Vec::new(),
+        rotating: false,
         version: identity.version,
         key_id: key_id(&identity.verifying_key),
         predecessors: Vec::new(),

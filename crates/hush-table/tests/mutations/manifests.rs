@@ -33,6 +33,7 @@ fn whole() -> Manifest {
         encryption: EncryptionId::from_bytes(*b"an encryption .."),
         domain: 0,
         earlier: Vec::new(),
+        rotating: false,
         version: u64::MAX,
         key_id: key_id(&signer().verifying_key().to_bytes()),
         predecessors: Vec::new(),

@@ -113,6 +113,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         encryption: EncryptionId::from_bytes([2; 16]),
         domain: 0,
         earlier: Vec::new(),
+        rotating: false,
         version: 1,
         key_id: "0".repeat(32),
         predecessors: Vec::new(),
