@@ -30,7 +30,7 @@ from ._errors import (
 )
 from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, min, skewness, stddev, sum, variance
 from ._keys import Key, keygen, open_key
-from ._life import History, Purged, VersionChange
+from ._life import History, Purged, Rotated, VersionChange
 from ._machine import doctor
 from ._prepared import Prepared
 from ._query import Query
@@ -45,8 +45,8 @@ __version__: str = doctor()["version"]
 __all__ = [
     "Accepted", "Account", "Appended", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
     "HushWarning", "InternalError", "Key", "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
-    "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Schema", "Table", "Updated",
-    "UsageError", "VersionChange", "accept", "avg", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
+    "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table",
+    "Updated", "UsageError", "VersionChange", "accept", "avg", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
     "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev", "sum",
     "variance",
 ]  # fmt: skip

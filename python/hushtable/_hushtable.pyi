@@ -8,7 +8,7 @@ from typing import Any, final
 __all__ = [
     "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "append", "compact", "decrypt", "delete_rows",
     "device_key", "doctor", "drop_table", "encrypt", "history", "is_server", "ls", "pull", "purge", "push",
-    "rehearse", "table_of_query", "update_rows",
+    "rehearse", "rotate", "table_of_query", "update_rows",
 ]  # fmt: skip
 
 _Path = str | os.PathLike[str]
@@ -102,6 +102,15 @@ def append(
 ) -> dict[str, Any]: ...
 def compact(
     place: _Path, token_file: _Path | None, key: Key, which: str, memory_limit: int | None, threads: int
+) -> dict[str, Any]: ...
+def rotate(
+    place: _Path,
+    token_file: _Path | None,
+    key: Key,
+    way: str,
+    new_key: Key | None,
+    memory_limit: int | None,
+    threads: int,
 ) -> dict[str, Any]: ...
 def decrypt(
     place: _Path, token_file: _Path | None, key: Key, columns: list[str] | None, release: int | None

@@ -14,7 +14,7 @@ class VersionChange:
     version: int
     #: When it was made, by its owner's clock: ``2026-11-25T16:00:00Z``.
     at: str
-    #: What was done: ``encrypt``, ``append``, ``accept``, ``update``, ``delete``, ``compact`` or ``devices``.
+    #: What was done: ``encrypt``, ``append``, ``accept``, ``update``, ``delete``, ``compact``, ``rotate`` or ``devices``.
     what: str
     #: Rows that came, and rows that went.
     added: int
@@ -57,3 +57,25 @@ class Purged:
     unnamed: list[str]
     #: What nobody can prove, in words.
     not_proven: list[str]
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """What a rotation has done, and what it has not undone."""
+
+    #: The version that has it.
+    version: int
+    #: The owner's key of the table now, and the one before if that was another.
+    key: str
+    key_before: str | None
+    #: Whether it went on with a rotation that was interrupted.
+    resumed: bool
+    #: Rows that were written anew, and bytes of their parts.
+    rows: int
+    made_bytes: int
+    #: Rows of the table.
+    table_rows: int
+    #: Sets of secrets that its rows are under now.
+    domains: int
+    #: What it does not undo, in words.
+    not_undone: str

@@ -17,7 +17,7 @@ from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, usage
 from ._expr import Expr, quote_name
 from ._keys import Key, require_key
-from ._life import History, Purged, VersionChange
+from ._life import History, Purged, Rotated, VersionChange
 from ._machine import byte_count, thread_count
 from ._prepared import Prepared
 from ._query import Query
@@ -324,6 +324,39 @@ class Table:
         done = _hushtable.compact(self._place, self._token_file, self._key, which, limit, count)
         self._reopen(threads)
         return Compacted(**done)
+
+    def rotate(
+        self,
+        new_key: Key | None = None,
+        *,
+        way: Literal["everything", "new_rows", "rewrap"] = "everything",
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+    ) -> Rotated:
+        """Gives the table another owner's key, or new secrets for its rows. This object then has the new key. The same call again goes on
+        with a rotation that was interrupted.
+
+        Args:
+            new_key: the key that the table is to have; ``None`` to keep the one that it has.
+            way: new secrets for ``everything``, so that all rows are written anew; for ``new_rows``, those to come; or ``rewrap``, for none: the
+                table gets the key alone.
+            memory_limit: as for ``encrypt``.
+
+        Raises:
+            UsageError: nothing would change.
+            RefusedError: deliveries of devices wait; the rows cannot be had again from the table.
+        """
+        if way not in ("everything", "new_rows", "rewrap"):
+            raise usage(f"way={way!r} is not 'everything', 'new_rows' or 'rewrap'")
+        limit, count = byte_count(memory_limit), thread_count(threads)
+        to = None if new_key is None else require_key(new_key)
+        done = _hushtable.rotate(self._place, self._token_file, self._key, way, to, limit, count)
+        note = done.pop("note")
+        if note is not None:
+            warnings.warn(note, HushWarning, stacklevel=2)
+        self._key = to or self._key
+        self._reopen(threads)
+        return Rotated(**done)
 
     def push(self, server: str, *, token_file: Path | None = None, replace: bool = False) -> Pushed:
         """Uploads it; see ``hushtable.push``.

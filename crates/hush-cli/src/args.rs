@@ -10,6 +10,7 @@ pub(crate) mod edge;
 mod key;
 mod life;
 mod release;
+mod rotate;
 mod update;
 
 use std::ffi::OsString;
@@ -30,6 +31,7 @@ pub(crate) use device::{Doctor, Target, TargetArgs};
 pub(crate) use key::{Backup, ChangePassphrase, Key, KeyCommand};
 pub(crate) use life::{History, Purge};
 pub(crate) use release::ReleaseArgs;
+pub(crate) use rotate::Rotate;
 pub(crate) use update::Update;
 
 use crate::output::Format;
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Write small parts and parts with deleted rows of a table anew: fewer, full, without those rows
     Compact(Compact),
+    /// Give a table another owner key, or new secrets for its rows
+    Rotate(Rotate),
     /// Copy a table to a server or an object store
     Push(Push),
     /// Download the newest version of a table, checked against the key and what was seen of it

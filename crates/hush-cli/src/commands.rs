@@ -14,6 +14,7 @@ mod life;
 mod owner;
 mod query;
 mod rehearsal;
+mod rotate;
 mod server;
 mod update;
 
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Drop(args) => server::drop_table(args),
         Command::History(args) => life::history(args),
         Command::Purge(args) => life::purge(args),
+        Command::Rotate(args) => rotate::rotate(args, threads),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),
         Command::Edge(args) => edge::edge(args),

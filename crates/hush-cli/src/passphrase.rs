@@ -22,6 +22,14 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Passphrase, Error> {
     given(source, "Passphrase: ", false)
 }
 
+/// Reads the passphrase that opens a key; on a terminal by this prompt.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_named(source: &Source<'_>, prompt: &str) -> Result<Passphrase, Error> {
+    given(source, prompt, false)
+}
+
 /// Reads the passphrase that a key is to be stored under; on a terminal by this prompt, and twice.
 ///
 /// # Errors

@@ -19,6 +19,7 @@ pub(crate) mod error;
 mod tests;
 
 use hush_keys::{OwnerSeed, TableRoots};
+use hush_plan::error::{Front, Remedy};
 use hush_remote::Progress;
 use hush_table::manifest::{
     ChangeKind, MAX_EARLIER_DOMAINS, MAX_PREDECESSORS, Predecessor, succession_bytes,
@@ -46,6 +47,29 @@ pub enum RotateWay {
     NewRows,
     /// The owner's key alone.
     Rewrap,
+}
+
+impl RotateWay {
+    /// What a rotation does not undo, with another key for the table or without.
+    pub fn not_undone(self, has_new_key: bool) -> &'static str {
+        match (self, has_new_key) {
+            (Self::Everything, true) => {
+                "No rotation undoes a theft: whoever has the key before and a copy of an earlier version has the rows of that version."
+            }
+            (Self::Everything, false) => {
+                "No rotation undoes a theft: whoever has a copy of an earlier version and its secrets has its rows, and whoever has the owner's key has all rows, before and after."
+            }
+            (Self::NewRows, true) => {
+                "Rows that are there now are not protected by this: whoever has the key before and a copy of an earlier version has them. Rows to come are."
+            }
+            (Self::NewRows, false) => {
+                "Without a new key this protects nothing from whoever has the owner's key: it gives rows to come other secrets than the rows that are there now."
+            }
+            (Self::Rewrap, _) => {
+                "The secrets of the rows stay: whoever has the key before and a copy of an earlier version can read the rows of that version, and rows to come."
+            }
+        }
+    }
 }
 
 /// Options of a rotation.
@@ -178,6 +202,14 @@ struct Start<'a> {
     owner: &'a OwnerSeed,
     /// The owner's key to come.
     next: Option<&'a OwnerSeed>,
+}
+
+impl RotateReport {
+    /// The step that the owner's devices need now, if the table may have devices, in the words of a front.
+    pub fn device_note(&self, front: Front) -> Option<String> {
+        let step = || Remedy::NewDeviceKeys.describe(front);
+        self.devices.then(|| format!("Keys of devices that were made before serve no more: {}.", step()))
+    }
 }
 
 impl Start<'_> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hush::{
     AppendOptions, CompactOptions, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins,
-    Present, Protection, TableLocation, Which, WorkFactor,
+    Present, Protection, RotateOptions, RotateWay, TableLocation, Which, WorkFactor,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -195,5 +195,43 @@ pub(crate) fn compact<'py>(
     dict.set_item("version", report.version)?;
     dict.set_item("table_rows", report.table_rows)?;
     dict.set_item("table_parts", report.table_parts)?;
+    Ok(dict)
+}
+
+/// Gives a table another key or other secrets: `way` is `everything`, `new_rows` or `rewrap`. Returns what was done and what it does not undo.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
+pub(crate) fn rotate<'py>(
+    py: Python<'py>,
+    place: PathBuf,
+    token_file: Option<PathBuf>,
+    key: &Key,
+    way: &str,
+    new_key: Option<&Key>,
+    memory_limit: Option<u64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let way = match way {
+        "new_rows" => RotateWay::NewRows,
+        "rewrap" => RotateWay::Rewrap,
+        _ => RotateWay::Everything,
+    };
+    let pins = new_key.unwrap_or(key).pins();
+    let options = RotateOptions { way, new_key: new_key.map(|key| &key.key), threads, memory_limit, pins };
+    let report = work::run(py, |progress| {
+        let location = TableLocation::of(&place, token_file.as_deref())?;
+        hush::rotate(location.place(), &options, &key.key, progress)
+    })?;
+    let dict = PyDict::new(py);
+    dict.set_item("version", report.version)?;
+    dict.set_item("key", &report.key)?;
+    dict.set_item("key_before", report.key_before.as_deref())?;
+    dict.set_item("resumed", report.resumed)?;
+    dict.set_item("rows", report.rows)?;
+    dict.set_item("made_bytes", report.made_bytes)?;
+    dict.set_item("table_rows", report.table_rows)?;
+    dict.set_item("domains", report.domains)?;
+    dict.set_item("not_undone", way.not_undone(new_key.is_some()))?;
+    dict.set_item("note", report.device_note(Front::Python))?;
     Ok(dict)
 }

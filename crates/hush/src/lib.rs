@@ -43,9 +43,9 @@ pub use hush_client::{
     History, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved, NewPassphrase, Numbers,
     Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf,
     ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery,
-    Revoked, SchemeKind, SecurityLine, Silent, Statement, TableDecryption, TablePlace, UnusedProfile,
-    UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, Which, WorkFactor, harden_process,
-    peak_resident_bytes, profile_path, schema_path,
+    Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind, SecurityLine, Silent, Statement,
+    TableDecryption, TablePlace, UnusedProfile, UpdateOptions, UpdateReport, VectorSource, Verified,
+    VersionChange, Which, WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -243,6 +243,19 @@ pub fn compact(
     progress: &dyn Progress,
 ) -> Result<CompactReport, Error> {
     Ok(hush_client::compact(place, options, key, progress)?)
+}
+
+/// Gives a table another owner's key, or new secrets; see [`hush_client::rotate`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn rotate(
+    place: TablePlace<'_>,
+    options: &RotateOptions<'_>,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<RotateReport, Error> {
+    Ok(hush_client::rotate(place, options, key, progress)?)
 }
 
 /// What [`compact`] would do; see [`hush_client::plan_compaction`].
