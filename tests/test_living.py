@@ -116,7 +116,7 @@ def test_rows_get_new_values_in_every_place(there, schema, days, small_key, buck
     clear.db.execute(f"UPDATE t SET charges = 0, email = 'other@example.org' WHERE patient_id = '{known[150]}'")
     for table, asked, token in places:
         refused = there("update", table, new, "--on", "patient_id", *small_key, *token, status=8).stderr
-        assert refused.startswith("HUSH-C080 1 keys are not in") and "--missing skip" in refused
+        assert refused.startswith("HUSH-C092 1 keys are not in") and "--missing skip" in refused
         options = ("--on", "patient_id", "--missing", "skip", *small_key, *token)
         said = there("update", table, new, "--dry-run", *options).stderr
         assert said.startswith("Would change 2 rows; 1 are not in the table and were left out"), said
@@ -271,6 +271,7 @@ class History:
 
     def __init__(self, directory, seed):
         self.chance, self.next = random.Random(seed), 0
+        self.directory, self.keys, self.purges = directory, 0, 0
         self.db = duckdb.connect()
         first = self.frame(30)
         self.db.execute("CREATE TABLE t AS SELECT * FROM first")
@@ -365,6 +366,20 @@ class History:
         done = self.table.compact(self.chance.choice(["worth", "worth", "due", "deleted", "all"]))
         assert done.table_rows == len(self.table)
 
+    def rotate(self):
+        """Another key, or the same; new secrets for all rows, for those to come, or for none."""
+        chance = self.chance
+        way = chance.choice(["everything", "new_rows", "rewrap"])
+        self.keys += 1
+        key = ht.keygen(self.directory / f"k{self.keys}", passphrase="correct horse battery") if way == "rewrap" or chance.random() < 0.3 else None
+        done = self.table.rotate(key, way=way)
+        assert done.table_rows == len(self.table)
+        assert way != "everything" or done.domains == 1
+
+    def purge(self):
+        self.purges += 1
+        self.table.purge(self.directory / f"purge{self.purges}.json")
+
     def check(self):
         for sql in self.QUERIES:
             found = self.table.sql(sql).to_pyarrow().to_pylist()
@@ -377,7 +392,9 @@ class History:
 
     def run(self, steps, look_every):
         for step in range(steps):
-            self.chance.choice([self.append, self.append, self.delete, self.delete, self.update, self.compact])()
+            # Rotations are rarer than daily work, and purges too.
+            often = [self.append, self.append, self.delete, self.delete, self.update, self.compact] * 2
+            self.chance.choice([*often, self.rotate, self.purge])()
             if step % look_every == 0:
                 self.check()
         self.check()
@@ -389,7 +406,7 @@ def _plain(value):
 
 
 def test_a_random_history_is_that_of_duckdb(tmp_path):
-    """Appends, updates, deletions, compactions and questions in random order."""
+    """Appends, updates, deletions, compactions, rotations, purges and questions in random order."""
     History(tmp_path, os.environ.get("HUSH_TEST_SEED", "23")).run(steps=60, look_every=6)
 
 

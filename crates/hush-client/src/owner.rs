@@ -12,13 +12,11 @@ use hush_plan::{Needs, Schema, needs_of};
 use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore, TableUri};
 
-use crate::columns::keys_of;
 use crate::encrypt::{Encryption, PROGRAM_BYTES, plan_encodings};
 use crate::error::ClientError;
 use crate::pins::Pins;
-use crate::place::TablePlace;
+use crate::place::{TablePlace, open_private};
 use crate::private::PrivateHalf;
-use crate::release::Releases;
 use crate::replace::{Present, present_at, require};
 use crate::schema_file::require_approval;
 use crate::scheme::Lattice;
@@ -231,9 +229,8 @@ pub fn encrypt(
         pins: Some(&options.pins),
     };
     let manifest = encryption.run(progress)?;
-    let body = manifest.manifest();
-    Releases::of(keys_of(key.seed(), body), body, &half.schema, &options.pins).begin()?;
-    options.pins.check_and_remember(&manifest)?;
+    // Looks at the pins, and remembers the version.
+    open_private(manifest.clone(), key.seed(), &options.pins)?.releases.begin()?;
     place.remember(&manifest, &options.pins)?;
     Ok(Encrypted { manifest, replaced })
 }

@@ -34,7 +34,7 @@ use crate::encrypt::new_encryption;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
-use crate::place::{Opened, TablePlace};
+use crate::place::{Opened, TablePlace, open_private};
 use crate::roots::seal_roots;
 
 /// What a rotation replaces.
@@ -188,6 +188,11 @@ fn begin(
     let committer = Committer { place, owner, pins, destination };
     match committer.commit(opened, &mut start)? {
         Committed::In(version) => {
+            if options.way != RotateWay::Rewrap {
+                // New secrets have a budget of their own.
+                let signer = start.signer().unwrap_or(owner);
+                open_private(*version.clone(), signer, pins)?.releases.begin()?;
+            }
             destination.tidy();
             Ok(*version)
         }

@@ -132,6 +132,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     if let Some(due) = compact::advice(&CompactionState::of(manifest)) {
         out.push_str(&format!("compaction {due}\n"));
     }
+    out.extend(secrets(manifest));
     for column in &manifest.clear_columns {
         out.push_str(&format!("clear      {} {}\n", visible(&column.name), column.arrow_type));
     }
@@ -158,6 +159,22 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         );
     }
     print(&out)
+}
+
+/// Under how many sets of secrets the rows are, if under several, and how often the table was handed over.
+fn secrets(manifest: &Manifest) -> Option<String> {
+    let mut lines = String::new();
+    let earlier: u64 = manifest.earlier.iter().map(|domain| manifest.living_rows_of(domain.number)).sum();
+    if !manifest.earlier.is_empty() {
+        let next = if manifest.rotating { "a rotation goes on: hush rotate" } else { "hush compact --all" };
+        let sets = manifest.domains().len();
+        let rows = grouped(earlier);
+        lines.push_str(&format!("secrets    {sets} sets: {rows} rows under earlier secrets; {next}\n"));
+    }
+    if !manifest.predecessors.is_empty() {
+        lines.push_str(&format!("keys       {} before this one\n", manifest.predecessors.len()));
+    }
+    (!lines.is_empty()).then_some(lines)
 }
 
 /// Whether a key is at hand. Public facts need none, so a user who named no key is not asked for one.
@@ -223,5 +240,7 @@ fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
         })).collect::<Vec<_>>(),
         "sealed": manifest.sealed_columns,
         "compaction_due": CompactionState::of(manifest).due_parts > 0,
+        "domains": manifest.domains().len(), "rotating": manifest.rotating,
+        "keys_before": manifest.predecessors.len(),
     })
 }
