@@ -13,7 +13,7 @@ mod parted;
 mod rows;
 
 use hush_encode::clear_schema;
-use hush_keys::{OwnerSeed, TableRoots};
+use hush_keys::{OwnerSeed, RootName, TableRoots};
 use hush_plan::{PrivateEncoding, Schema};
 use hush_table::source::Source;
 use hush_table::{
@@ -80,9 +80,18 @@ impl Encryption<'_> {
         let of_table = self.owner.of_table(table_id, encryption);
         let sealed_roots = match &journal {
             Some(journal) => journal.sealed_roots(),
+            None if schema.erasable => {
+                // In the key file before anything is encrypted under it.
+                self.owner.keep_roots(&[RootName { table_id, encryption }], None)?;
+                Vec::new()
+            }
             None => seal_roots(&TableRoots::default().with_domain(FIRST_DOMAIN)?, of_table)?,
         };
         let roots = open_roots(&sealed_roots, of_table)?;
+        let roots = roots.with_kept(self.owner, table_id, [(FIRST_DOMAIN, encryption)]);
+        if schema.erasable && !roots.is_kept(FIRST_DOMAIN) {
+            return Err(ClientError::NoRoot { place: self.store.place() });
+        }
         let keys = DomainKeys::derive(roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption), half)?;
         let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme);
         let layout = TableLayout {

@@ -292,6 +292,14 @@ pub enum ClientError {
         /// The key of the table.
         expected: String,
     },
+    /// The key file does not have the root of the table's secrets, and nothing else has.
+    #[error(
+        "{place}: the table can be erased, and this key file does not have the root of its secrets\n  Ways out: the key file as it is where the table was encrypted or rotated last; a copy of it from after that. If the root was forgotten, the rows are gone."
+    )]
+    NoRoot {
+        /// The table, or its place.
+        place: String,
+    },
     /// The table had this key once, and has another by now.
     #[error(
         "the table was handed over from key {found} to key {expected}\n  Way out: the file of key {expected}; whoever has the table's key now can give it to you."

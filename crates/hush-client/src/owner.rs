@@ -85,13 +85,17 @@ impl OwnerKey {
     /// Opens a copy of this key's file as one would in need.
     ///
     /// # Errors
-    /// As [`OwnerKey::open`]; [`KeyFileError::OtherKey`] for a file of another key.
+    /// As [`OwnerKey::open`]; [`KeyFileError::OtherKey`] for a file of another key, [`KeyFileError::OldCopy`] for one that lacks roots.
     pub fn check_backup(&self, passphrase: &Passphrase, backup: &Path) -> Result<(), ClientError> {
-        let (found, expected) = (Self::open(backup, passphrase)?.id(), self.id());
-        if found == expected {
-            return Ok(());
+        let copy = Self::open(backup, passphrase)?;
+        let (found, expected) = (copy.id(), self.id());
+        if found != expected {
+            return Err(KeyFileError::OtherKey { path: backup.to_owned(), found, expected }.into());
         }
-        Err(KeyFileError::OtherKey { path: backup.to_owned(), found, expected }.into())
+        match copy.seed.lacks_of(&self.seed) {
+            0 => Ok(()),
+            missing => Err(KeyFileError::OldCopy { path: backup.to_owned(), missing }.into()),
+        }
     }
 
     /// A key that lives as long as this value; nothing is stored.
@@ -110,6 +114,23 @@ impl OwnerKey {
     /// memory than the system allows this process.
     pub fn open(path: &Path, passphrase: &Passphrase) -> Result<Self, ClientError> {
         Self::open_limited(path, passphrase, memory_limit(1))
+    }
+
+    /// Opens a key file that takes the roots of tables that can be erased, and loses them when they are to be forgotten. The passphrase stays in
+    /// memory with the key.
+    ///
+    /// # Errors
+    /// As [`OwnerKey::open_within`], with a limit, and [`OwnerKey::open`].
+    pub fn open_to_change(
+        path: &Path,
+        passphrase: Passphrase,
+        limit: Option<u64>,
+    ) -> Result<Self, ClientError> {
+        let opened = match limit {
+            Some(limit) => Self::open_within(path, &passphrase, limit)?,
+            None => Self::open(path, &passphrase)?,
+        };
+        Ok(Self { seed: opened.seed.to_change(path, passphrase)? })
     }
 
     /// Opens a key file in a process that may take `limit` bytes of memory.

@@ -79,7 +79,8 @@ impl RowKeys {
     /// Opens the roots of a manifest, and derives the keys of every domain that has rows.
     ///
     /// # Errors
-    /// As [`open_roots`] and [`DomainKeys::derive`].
+    /// As [`open_roots`] and [`DomainKeys::derive`]; [`ClientError::NoRoot`] for a table that can be erased, where the key file does not have what
+    /// it needs.
     ///
     /// # Cost
     /// A secret polynomial for each encoding and domain: about a millisecond for ten.
@@ -89,6 +90,13 @@ impl RowKeys {
         half: &PrivateHalf,
     ) -> Result<(Self, TableRoots), ClientError> {
         let roots = open_roots(&manifest.sealed_roots, keys_of(owner, manifest))?;
+        let domains = manifest.domains().into_iter();
+        let domains =
+            domains.filter_map(|number| Some((number, *manifest.encryption_of(number)?.as_bytes())));
+        let roots = roots.with_kept(owner, *manifest.table_id.as_bytes(), domains);
+        if half.schema.erasable && manifest.domains().iter().any(|number| !roots.has(*number)) {
+            return Err(ClientError::NoRoot { place: manifest.table.clone() });
+        }
         let derive = |domain| DomainKeys::derive(domain_keys(&roots, owner, manifest, domain)?, half);
         let earlier = manifest.earlier.iter().map(|domain| Ok((domain.number, derive(domain.number)?)));
         let earlier = Arc::new(earlier.collect::<Result<_, ClientError>>()?);

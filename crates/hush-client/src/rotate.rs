@@ -18,7 +18,7 @@ pub(crate) mod error;
 #[cfg(test)]
 mod tests;
 
-use hush_keys::{OwnerSeed, TableRoots};
+use hush_keys::{OwnerSeed, RootName, TableRoots};
 use hush_plan::error::{Front, Remedy};
 use hush_remote::Progress;
 use hush_table::manifest::{
@@ -79,6 +79,8 @@ pub struct RotateOptions<'a> {
     pub way: RotateWay,
     /// The owner's key that the table is to have; `None` to keep the one that it has.
     pub new_key: Option<&'a OwnerKey>,
+    /// Whether the roots of all earlier secrets of the table go from the key file in the end, for good.
+    pub forget: bool,
     /// Threads.
     pub threads: usize,
     /// Most bytes of memory that the process may take, its code included; `None` for as many as the system allows.
@@ -108,6 +110,10 @@ pub struct RotateReport {
     pub domains: u64,
     /// Whether devices need new keys.
     pub devices: bool,
+    /// Roots of earlier secrets that went from the key file.
+    pub forgotten: u64,
+    /// Whether the key file has changed, so that copies of it lack a root.
+    pub key_file_changed: bool,
 }
 
 /// Gives a table another owner's key, or new secrets, in a directory, on a server or in an object store. No row that counts is changed.
@@ -132,6 +138,7 @@ pub fn rotate(
     match new_key {
         None if way == RotateWay::Rewrap => return Err(RotateError::NoKey.into()),
         Some(new) if new.id() == key.id() => return Err(RotateError::SameKey { id: key.id() }.into()),
+        _ if options.forget && way != RotateWay::Everything => return Err(RotateError::NotForgotten.into()),
         _ => {}
     }
     let found = place.look(pins)?;
@@ -144,6 +151,9 @@ pub fn rotate(
     let (mut version, resumed) = {
         let destination = Destination::of(place)?;
         let opened = place.open(owner.seed(), pins)?;
+        if options.forget && !opened.half.schema.erasable {
+            return Err(RotateError::NotErasable { place: place.name() }.into());
+        }
         let goes_on = way == RotateWay::Everything && opened.manifest.manifest().rotating;
         if begun.is_some() || goes_on {
             (opened.manifest, true)
@@ -152,11 +162,13 @@ pub fn rotate(
         }
     };
     let owner = new_key.unwrap_or(key);
+    let schema = place.open(owner.seed(), pins)?.half.schema;
     let mut report = RotateReport {
         key: owner.id(),
         key_before: new_key.map(|_| key.id()),
         resumed,
-        devices: place.open(owner.seed(), pins)?.half.schema.edge,
+        devices: schema.edge,
+        key_file_changed: schema.erasable && (way != RotateWay::Rewrap || new_key.is_some()),
         ..RotateReport::default()
     };
     if version.manifest().rotating {
@@ -167,6 +179,19 @@ pub fn rotate(
         version = place.open(owner.seed(), pins)?.manifest;
     }
     let now = version.manifest();
+    if options.forget {
+        // Only now: the last version that needs none of them is there, and opens.
+        place.open(owner.seed(), pins)?;
+        let table_id = *now.table_id.as_bytes();
+        let wanted: Vec<[u8; 16]> =
+            now.domains().iter().filter_map(|domain| Some(*now.encryption_of(*domain)?.as_bytes())).collect();
+        let keys = new_key.into_iter().map(|new| (new, wanted.as_slice()));
+        // The key before needs none of the table any more.
+        let before: &[[u8; 16]] = if new_key.is_some() { &[] } else { &wanted };
+        for (key, wanted) in keys.chain([(key, before)]) {
+            report.forgotten += key.seed().forget_roots(table_id, wanted).map_err(ClientError::from)? as u64;
+        }
+    }
     (report.version, report.table_rows) = (now.version, now.living_rows());
     report.domains = now.domains().len() as u64;
     Ok(report)
@@ -243,7 +268,10 @@ impl Start<'_> {
     fn roots(&self, present: &Opened, next: &Manifest) -> Result<TableRoots, ClientError> {
         let known = next.domains();
         let roots = present.roots.retained(|domain| known.contains(&domain));
-        let roots = if roots.has(next.domain) || self.way == RotateWay::Rewrap {
+        let roots = if present.half.schema.erasable {
+            self.keep(next)?;
+            roots
+        } else if roots.has(next.domain) || self.way == RotateWay::Rewrap {
             roots
         } else {
             roots.with_domain(next.domain)?
@@ -252,6 +280,23 @@ impl Start<'_> {
             Some(_) => roots.with_batches_of(self.owner, *next.table_id.as_bytes()),
             None => roots,
         })
+    }
+}
+
+impl Start<'_> {
+    /// Puts the roots of a version's domains into the key file that is to open it: before the version is there.
+    fn keep(&self, next: &Manifest) -> Result<(), ClientError> {
+        let named = |domain| {
+            let encryption = *next.encryption_of(domain)?.as_bytes();
+            Some(RootName { table_id: *next.table_id.as_bytes(), encryption })
+        };
+        // A new root is for the new domain alone; the others are there.
+        let is_new = |name: &RootName| {
+            self.way != RotateWay::Rewrap && name.encryption == *next.encryption.as_bytes()
+        };
+        let names = next.domains().into_iter().filter_map(named);
+        let names: Vec<RootName> = names.filter(|name| self.owner.has_root(name) || is_new(name)).collect();
+        Ok(self.next.unwrap_or(self.owner).keep_roots(&names, Some(self.owner))?)
     }
 }
 

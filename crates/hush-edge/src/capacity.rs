@@ -264,6 +264,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         products: Vec::new(),
         moments: Vec::new(),
         edge: true,
+        erasable: false,
         release: None,
     };
     let encoding = |at: u32| PrivateEncoding {

@@ -3,7 +3,8 @@
 //!
 //! *Format.* The file is a standard age file with one scrypt recipient; what it protects is 60 bytes, all
 //! little-endian: magic `HUSHSK`, format version `u16`, sampler version `u16`, reserved `u16` (zero), key id
-//! (16 bytes), seed (32 bytes). The sampler version says how secrets come from the seed; a newer one is
+//! (16 bytes), seed (32 bytes). In version 2 there follow roots of 64 bytes, names rising: table id (16), encryption id (16), root (32); a file
+//! without any has version 1. The sampler version says how secrets come from the seed; a newer one is
 //! refused rather than misread.
 //!
 //! *Invariants.* A key file is complete or absent (it is written aside and linked into place), is
@@ -11,6 +12,7 @@
 //! it is written and when it is read: less would make guesses cheap, and nobody would see it.
 
 mod error;
+pub(crate) mod kept;
 mod passphrase;
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -24,6 +26,7 @@ use hush_ring::{os_random, wiping_stack};
 use rustix::fs::OFlags;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::kept::{Home, KeptRoots};
 use crate::seed::{KeyId, OwnerSeed};
 pub use error::{Action, KeyFileError, memory_words};
 pub use passphrase::{MIN_PASSPHRASE_CHARS, NewPassphrase, Passphrase};
@@ -222,8 +225,9 @@ fn read_sealed(path: &Path) -> Result<Vec<u8>, KeyFileError> {
 /// The contents, in one buffer of their size: what grows leaves copies behind.
 fn unwrap(identity: &scrypt::Identity, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, DecryptError> {
     let reader = Decryptor::new_buffered(sealed)?.decrypt(std::iter::once(identity as _))?;
-    let mut plain = Zeroizing::new(Vec::with_capacity(2 * PLAIN_BYTES));
-    reader.take(PLAIN_BYTES as u64 + 1).read_to_end(&mut plain)?;
+    // What it protects is shorter than the file.
+    let mut plain = Zeroizing::new(Vec::with_capacity(sealed.len()));
+    reader.take(sealed.len() as u64).read_to_end(&mut plain)?;
     Ok(plain)
 }
 
@@ -238,13 +242,20 @@ fn work_of(sealed: &[u8]) -> Option<u8> {
 }
 
 fn wrap(seed: &OwnerSeed, passphrase: &NewPassphrase, work: WorkFactor) -> Result<Vec<u8>, EncryptError> {
-    let mut plain = Zeroizing::new(Vec::with_capacity(PLAIN_BYTES));
+    let roots = seed.kept.all();
+    let version = if roots.is_empty() { PLAIN_VERSION } else { ROOTS_VERSION };
+    let mut plain = Zeroizing::new(Vec::with_capacity(PLAIN_BYTES + ROOT_BYTES * roots.len()));
     plain.extend_from_slice(MAGIC);
-    plain.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+    plain.extend_from_slice(&version.to_le_bytes());
     plain.extend_from_slice(&SAMPLER_VERSION.to_le_bytes());
     plain.extend_from_slice(&[0; 2]);
     plain.extend_from_slice(&seed.key_id().to_bytes());
     plain.extend_from_slice(seed.expose());
+    for (name, root) in &roots {
+        plain.extend_from_slice(&name.table_id);
+        plain.extend_from_slice(&name.encryption);
+        plain.extend_from_slice(root.0.as_slice());
+    }
     let sealed_with = |work: Option<u8>| {
         let mut recipient = scrypt::Recipient::new(passphrase.secret());
         if let Some(log2) = work {
@@ -280,15 +291,19 @@ fn parse(path: &Path, plain: &[u8]) -> Result<OwnerSeed, KeyFileError> {
     if magic != MAGIC {
         return Err(damaged());
     }
-    for (found, expected) in [(format, FORMAT_VERSION), (sampler, SAMPLER_VERSION)] {
-        let found = u16::from_le_bytes(*found);
+    let format = u16::from_le_bytes(*format);
+    let known = format.clamp(PLAIN_VERSION, ROOTS_VERSION);
+    for (found, expected) in [(format, known), (u16::from_le_bytes(*sampler), SAMPLER_VERSION)] {
         if found != expected {
             return Err(KeyFileError::Version { path: path.to_owned(), found, expected });
         }
     }
-    let bytes: &[u8; 32] = rest.try_into().map_err(|_| damaged())?;
-    let seed = OwnerSeed::from_bytes(bytes);
-    if *reserved != [0; 2] || seed.key_id() != KeyId::from_bytes(*id) {
+    let (bytes, rest) = rest.split_first_chunk::<32>().ok_or_else(damaged)?;
+    let roots = kept::parse(rest).ok_or_else(damaged)?;
+    let home = Home::Fixed(path.to_owned());
+    let seed = OwnerSeed { kept: KeptRoots::of(roots), home, ..OwnerSeed::from_bytes(bytes) };
+    let has_roots = format == ROOTS_VERSION;
+    if *reserved != [0; 2] || seed.key_id() != KeyId::from_bytes(*id) || rest.is_empty() == has_roots {
         return Err(damaged());
     }
     Ok(seed)
@@ -371,12 +386,19 @@ fn decrypt_error(path: &Path, error: DecryptError) -> KeyFileError {
 }
 
 const MAGIC: &[u8; 6] = b"HUSHSK";
-const FORMAT_VERSION: u16 = 1;
+/// Of a file with the seed alone.
+const PLAIN_VERSION: u16 = 1;
+/// Of a file with roots.
+const ROOTS_VERSION: u16 = 2;
 /// BLAKE3 key derivation, then AES-256 in counter mode, then the ternary sampler of [`crate::secret`].
 const SAMPLER_VERSION: u16 = 1;
 const PLAIN_BYTES: usize = 60;
-/// A key file takes under 300 bytes; more is not a key file.
-const MAX_FILE_BYTES: u64 = 4096;
+/// Bytes of a root with its name.
+const ROOT_BYTES: usize = 64;
+/// Most roots of a key file.
+const MAX_ROOTS: usize = 1024;
+/// A key file without roots takes under 300 bytes; more than this is not a key file.
+const MAX_FILE_BYTES: u64 = 4096 + (MAX_ROOTS * ROOT_BYTES) as u64;
 /// Least work: 16 MiB of memory and some 50 ms for a guess, what scrypt's author recommended for interactive logins \[Percival09\]. A passphrase
 /// of twelve characters under less would be within reach of rented machines.
 pub const MIN_WORK_LOG2: u8 = 14;

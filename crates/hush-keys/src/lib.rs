@@ -7,7 +7,7 @@
 //!       └──▶ TableKeys of one encryption ──▶ SealKey per sealed column (XChaCha20-Poly1305)
 //!                       │
 //!                       └──▶ SecretKey per column ──▶ Encryptor ─▶ bodies        answers ─▶ decrypt_…
-//!   keyfile: the seed under a passphrase
+//!   keyfile: the seed under a passphrase, and the roots that can be forgotten
 //! ```
 //!
 //! *Invariants.* **No server links this crate** (a check walks the dependency graph). Secrets are wiped on drop,
@@ -51,6 +51,7 @@ mod chain;
 mod decrypt;
 mod encrypt;
 mod error;
+mod kept;
 pub mod keyfile;
 #[cfg(all(test, target_os = "linux"))]
 mod leftovers;
@@ -71,6 +72,7 @@ pub use encrypt::{
 };
 pub use error::{DecryptError, EncryptError};
 pub use hush_system::{Hardening, harden_process};
+pub use kept::RootName;
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};
 pub use roots::TableRoots;

@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 
 use hush_ring::{RandomnessError, os_random};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::batch::BatchKey;
+use crate::kept::{Root, RootName};
 use crate::seed::{OwnerSeed, TableKeys};
 
 /// The roots of a table's domains, by their numbers, and the key of its batches. A table without any derives everything from its owner's seed.
@@ -19,11 +20,10 @@ use crate::seed::{OwnerSeed, TableKeys};
 #[derive(Default)]
 pub struct TableRoots {
     domains: BTreeMap<u32, Root>,
+    /// Of domains whose roots are in the owner's key file alone: they are not sealed.
+    kept: BTreeMap<u32, Root>,
     batches: Option<BatchKey>,
 }
-
-#[derive(Zeroize, ZeroizeOnDrop)]
-struct Root(Box<[u8; 32]>);
 
 impl TableRoots {
     /// These roots, and a new random one of domain `number`.
@@ -38,11 +38,29 @@ impl TableRoots {
         Ok(roots)
     }
 
-    /// These roots without those of domains that `is_kept` refuses.
+    /// These roots, and those that `owner`'s key file has of a table's domains, each a number with its encryption.
     #[must_use]
-    pub fn retained(&self, is_kept: impl Fn(u32) -> bool) -> Self {
+    pub fn with_kept(
+        &self,
+        owner: &OwnerSeed,
+        table_id: [u8; 16],
+        domains: impl IntoIterator<Item = (u32, [u8; 16])>,
+    ) -> Self {
         let mut roots = self.copied();
-        roots.domains.retain(|number, _| is_kept(*number));
+        for (number, encryption) in domains {
+            if let Some(root) = owner.kept.get(&RootName { table_id, encryption }) {
+                roots.kept.insert(number, root);
+            }
+        }
+        roots
+    }
+
+    /// These roots without those of domains that `is_wanted` refuses.
+    #[must_use]
+    pub fn retained(&self, is_wanted: impl Fn(u32) -> bool) -> Self {
+        let mut roots = self.copied();
+        roots.domains.retain(|number, _| is_wanted(*number));
+        roots.kept.retain(|number, _| is_wanted(*number));
         roots
     }
 
@@ -56,7 +74,12 @@ impl TableRoots {
 
     /// Whether domain `number` has a root of its own.
     pub fn has(&self, number: u32) -> bool {
-        self.domains.contains_key(&number)
+        self.domains.contains_key(&number) || self.is_kept(number)
+    }
+
+    /// Whether the root of domain `number` is in the owner's key file alone.
+    pub fn is_kept(&self, number: u32) -> bool {
+        self.kept.contains_key(&number)
     }
 
     /// The keys of a domain, which is an encryption of a table: of its root, or of the owner's seed if it has none.
@@ -67,7 +90,7 @@ impl TableRoots {
         table_id: [u8; 16],
         encryption: [u8; 16],
     ) -> TableKeys<'a> {
-        match self.domains.get(&number) {
+        match self.domains.get(&number).or_else(|| self.kept.get(&number)) {
             Some(root) => TableKeys::new(&root.0, table_id, encryption),
             None => owner.of_table(table_id, encryption),
         }
@@ -78,7 +101,7 @@ impl TableRoots {
         self.batches.as_ref().map_or_else(|| owner.batch_key(table_id), BatchKey::copied)
     }
 
-    /// The bytes to be sealed: a byte that counts batch keys (0 or 1), the key, then number and root of each domain.
+    /// The bytes to be sealed, without roots of the owner's key file: a byte that counts batch keys (0 or 1), the key, then number and root of each domain.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         // In one buffer of its size: what grows leaves copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(33 + 36 * self.domains.len()));
@@ -115,13 +138,14 @@ impl TableRoots {
             }
             rest = after;
         }
-        Some(Self { domains, batches })
+        Some(Self { domains, kept: BTreeMap::new(), batches })
     }
 
     fn copied(&self) -> Self {
-        let copy = |(number, root): (&u32, &Root)| (*number, Root(root.0.clone()));
+        let copy = |(number, root): (&u32, &Root)| (*number, root.copied());
         Self {
             domains: self.domains.iter().map(copy).collect(),
+            kept: self.kept.iter().map(copy).collect(),
             batches: self.batches.as_ref().map(BatchKey::copied),
         }
     }

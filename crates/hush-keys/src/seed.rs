@@ -12,6 +12,7 @@ use hush_ring::{RandomnessError, Ring, SecretRng, os_random, wiping_stack};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::batch::BatchKey;
+use crate::kept::{Home, KeptRoots};
 use crate::release::ReleaseKey;
 use crate::secret::SecretKey;
 
@@ -74,12 +75,15 @@ impl VerifyingKey {
     }
 }
 
-/// The owner's master seed.
+/// The owner's master seed, and the roots that are with it in the owner's key file and nowhere else.
 ///
 /// *Secrecy.* Secret. Wiped on drop; neither `Clone` nor `Debug` nor comparable; leaves the process only
 /// through [`crate::keyfile`], encrypted.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct OwnerSeed(Box<[u8; 32]>);
+pub struct OwnerSeed {
+    pub(crate) seed: Box<Zeroizing<[u8; 32]>>,
+    pub(crate) kept: KeptRoots,
+    pub(crate) home: Home,
+}
 
 impl OwnerSeed {
     /// A new seed of the operating system's entropy.
@@ -87,20 +91,20 @@ impl OwnerSeed {
     /// # Errors
     /// [`RandomnessError`] if there is none.
     pub fn generate() -> Result<Self, RandomnessError> {
-        let mut seed = Self(Box::new([0; 32]));
-        os_random(seed.0.as_mut_slice())?;
-        Ok(seed)
+        let mut seed = Box::new(Zeroizing::new([0; 32]));
+        os_random(seed.as_mut_slice())?;
+        Ok(Self { seed, kept: KeptRoots::default(), home: Home::Memory })
     }
 
     /// The seed in `bytes`, as a key file stores it. The caller wipes its copy.
     pub(crate) fn from_bytes(bytes: &[u8; 32]) -> Self {
-        let mut seed = Self(Box::new([0; 32]));
-        seed.0.copy_from_slice(bytes);
-        seed
+        let mut seed = Box::new(Zeroizing::new([0; 32]));
+        seed.copy_from_slice(bytes);
+        Self { seed, kept: KeptRoots::default(), home: Home::Memory }
     }
 
     pub(crate) fn expose(&self) -> &[u8; 32] {
-        &self.0
+        &self.seed
     }
 
     /// The public name of this owner.
@@ -119,14 +123,14 @@ impl OwnerSeed {
     }
 
     fn signing_key(&self) -> SigningKey {
-        let bytes = Zeroizing::new(blake3::derive_key(CONTEXT_SIGN, self.0.as_slice()));
+        let bytes = Zeroizing::new(blake3::derive_key(CONTEXT_SIGN, self.seed.as_slice()));
         SigningKey::from_bytes(&bytes)
     }
 
     /// The keys of one encryption of a table: `table_id` stays for the life of the table, `encryption` is drawn anew
     /// whenever the table is encrypted again.
     pub fn of_table(&self, table_id: [u8; 16], encryption: [u8; 16]) -> TableKeys<'_> {
-        TableKeys::new(&self.0, table_id, encryption)
+        TableKeys::new(&self.seed, table_id, encryption)
     }
 
     /// The key of a table's batches, for all encryptions of the table.

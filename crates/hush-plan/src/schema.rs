@@ -251,6 +251,8 @@ pub struct Schema {
     pub moments: Vec<Vec<String>>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
+    /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
+    pub erasable: bool,
     /// What approximate results may be released with; `None` where no room is made for it.
     pub release: Option<ReleaseBudget>,
 }

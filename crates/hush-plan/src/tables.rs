@@ -47,6 +47,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         products: Vec::new(),
         moments: Vec::new(),
         edge: false,
+        erasable: false,
         release: None,
     }
 }

@@ -33,6 +33,7 @@ impl ClientError {
             Self::OtherKey { .. } => "HUSH-K020",
             Self::Seal(_) => "HUSH-K021",
             Self::OldKey { .. } => "HUSH-K022",
+            Self::NoRoot { .. } => "HUSH-K023",
             Self::Answer { .. } => "HUSH-C010",
             Self::Decrypt(_) => "HUSH-C011",
             Self::Codec(_) => "HUSH-C012",
@@ -101,7 +102,9 @@ impl ClientError {
             Self::Rotate(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
-            Self::KeyFile(_) | Self::OldKey { .. } | Self::OtherKey { .. } => ErrorKind::Key,
+            Self::KeyFile(_) | Self::NoRoot { .. } | Self::OldKey { .. } | Self::OtherKey { .. } => {
+                ErrorKind::Key
+            }
             Self::Source(hush_table::source::SourceError::Server { .. }) => ErrorKind::Usage,
             Self::Source(source) => source.store_fault().map_or(ErrorKind::Data, StoreFault::kind),
             Self::DroppedColumn { .. }

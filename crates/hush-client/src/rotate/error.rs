@@ -41,6 +41,19 @@ pub enum RotateError {
         /// Its name.
         id: String,
     },
+    /// Rows under the secrets that are to be forgotten would be lost.
+    #[error(
+        "secrets are forgotten once no row is under them, and this rotation leaves rows as they are\n  Way out: forget them in a rotation of everything."
+    )]
+    NotForgotten,
+    /// The roots of the table's secrets are in its versions.
+    #[error(
+        "{place}: the roots of its secrets are sealed in its versions, so that whoever has the key and a copy of a version has them\n  Way out: erasable = true in the schema, and encrypt again; from then on they can be forgotten."
+    )]
+    NotErasable {
+        /// The place.
+        place: String,
+    },
     /// Nothing would change without a new key.
     #[error("a table whose secrets stay needs a new owner's key\n  Way out: name the file of one.")]
     NoKey,
@@ -55,14 +68,18 @@ impl RotateError {
             Self::Domains { .. } => "HUSH-C112",
             Self::SameKey { .. } => "HUSH-C113",
             Self::NoKey => "HUSH-C114",
+            Self::NotForgotten => "HUSH-C115",
+            Self::NotErasable { .. } => "HUSH-C116",
         }
     }
 
     /// The kind, by who can mend it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::SameKey { .. } | Self::NoKey => ErrorKind::Usage,
-            Self::Derived { .. } | Self::Waiting { .. } | Self::Domains { .. } => ErrorKind::Refused,
+            Self::SameKey { .. } | Self::NoKey | Self::NotForgotten => ErrorKind::Usage,
+            Self::Derived { .. } | Self::NotErasable { .. } | Self::Waiting { .. } | Self::Domains { .. } => {
+                ErrorKind::Refused
+            }
         }
     }
 }

@@ -29,8 +29,14 @@ impl Rotation {
         way: RotateWay,
         to: Option<&OwnerKey>,
     ) -> Result<RotateReport, ClientError> {
-        let options =
-            RotateOptions { way, new_key: to, threads: 2, memory_limit: None, pins: self.case.pins.clone() };
+        let options = RotateOptions {
+            way,
+            new_key: to,
+            forget: false,
+            threads: 2,
+            memory_limit: None,
+            pins: self.case.pins.clone(),
+        };
         rotate(TablePlace::Directory(&self.case.path("T")), &options, key, &Silent)
     }
 
@@ -166,6 +172,7 @@ fn an_interrupted_rotation_goes_on() {
     let options = RotateOptions {
         way: RotateWay::Everything,
         new_key: Some(&rotation.next),
+        forget: false,
         threads: 1,
         memory_limit: None,
         pins: rotation.case.pins.clone(),
@@ -230,7 +237,7 @@ fn what_was_prepared_before_a_rotation_does_not_land_behind_it() {
     let owner = rotation.case.owner.seed();
     let stale = place.open(owner, &pins).unwrap();
     let options =
-        |way| RotateOptions { way, new_key: None, threads: 1, memory_limit: None, pins: pins.clone() };
+        |way| RotateOptions { way, new_key: None, forget: false, threads: 1, memory_limit: None, pins: pins.clone() };
     rotate(place, &options(RotateWay::NewRows), &rotation.case.owner, &Silent).unwrap();
     let destination = Destination::of(place).unwrap();
     let committer = Committer { place, owner, pins: &pins, destination: &destination };

@@ -57,6 +57,28 @@ pub enum KeyFileError {
         /// MiB allowed.
         limit: u64,
     },
+    /// The key was opened without leave to change its file.
+    #[error("{path} was opened to be read, and is to get or lose the root of a table's secrets", path = path.display())]
+    Fixed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// As many roots as a key file can hold.
+    #[error("{path} has {limit} roots of erasable tables, as many as a key file can", path = path.display())]
+    TooManyRoots {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        limit: usize,
+    },
+    /// A copy from before the last change of the key file.
+    #[error("{path} is a copy from before: it lacks {missing} of the roots that the key file has", path = path.display())]
+    OldCopy {
+        /// The file.
+        path: PathBuf,
+        /// How many it lacks.
+        missing: usize,
+    },
     /// A file that should be a copy of a key's, and is another key's.
     #[error("{path} holds another key: found {found}, expected {expected}", path = path.display())]
     OtherKey {
@@ -169,6 +191,9 @@ impl KeyFileError {
             Self::Randomness(_) => "HUSH-K014",
             Self::Memory { .. } => "HUSH-K015",
             Self::OtherKey { .. } => "HUSH-K018",
+            Self::OldCopy { .. } => "HUSH-K019",
+            Self::TooManyRoots { .. } => "HUSH-K024",
+            Self::Fixed { .. } => "HUSH-K025",
             Self::WeakPassphrase { .. } => "HUSH-K016",
             Self::WeakNewWork { .. } | Self::WeakWork { .. } => "HUSH-K017",
             Self::Unreadable { .. } => "HUSH-K007",

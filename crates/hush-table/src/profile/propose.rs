@@ -67,6 +67,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         products: Vec::new(),
         moments: Vec::new(),
         edge: false,
+        erasable: false,
         release: None,
     };
     columns.iter_mut().for_each(|column| keep_possible_purposes(&schema, column));

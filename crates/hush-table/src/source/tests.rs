@@ -50,6 +50,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         products: Vec::new(),
         moments: Vec::new(),
         edge: false,
+        erasable: false,
         release: None,
     }
 }

@@ -45,10 +45,11 @@ struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 12] = [
+        const KEYS: [&str; 13] = [
             "approved_by",
             "columns",
             "edge",
+            "erasable",
             "format",
             "max_rows",
             "moments",
@@ -83,7 +84,8 @@ impl Reader<'_> {
             notes: self.notes(),
             products: Vec::new(),
             moments: Vec::new(),
-            edge: self.edge(top)?,
+            edge: self.flag(top, "edge")?,
+            erasable: self.flag(top, "erasable")?,
             release: top.get("release").map(|value| self.release(value)).transpose()?,
         };
         if let Some(value) = top.get("moments") {
@@ -111,9 +113,9 @@ impl Reader<'_> {
         }
     }
 
-    fn edge(&self, top: &DeTable<'_>) -> Result<bool, SchemaError> {
-        let Some(value) = top.get("edge") else { return Ok(false) };
-        value.get_ref().as_bool().ok_or_else(|| self.wrong(value, SCHEMA, "edge", "true or false"))
+    fn flag(&self, top: &DeTable<'_>, name: &'static str) -> Result<bool, SchemaError> {
+        let Some(value) = top.get(name) else { return Ok(false) };
+        value.get_ref().as_bool().ok_or_else(|| self.wrong(value, SCHEMA, name, "true or false"))
     }
 
     fn release(&self, value: &Value<'_>) -> Result<ReleaseBudget, SchemaError> {

@@ -211,6 +211,7 @@ fn random_schemas_survive_the_round_trip() {
             notes: vec!["clear together: a + b single out 3 of 9 rows".to_owned()],
             products: numbers.windows(2).map(<[String]>::to_vec).collect(),
             edge: random.below(2) == 0,
+            erasable: random.below(2) == 0,
             release: (random.below(2) == 0).then(|| ReleaseBudget {
                 digits: random.below(16) as u8,
                 answers: 1 + random.below(1 << 16) as u32,
@@ -306,6 +307,7 @@ fn an_edit_is_what_the_edited_file_would_be() {
         (None, "max_rows", Some(Setting::Integer(0)), "HUSH-S008"),
         (None, "products", Some(Setting::Lists(vec![vec!["bp".to_owned()]])), "HUSH-S008"),
         (None, "edge", text("yes"), "HUSH-S008"),
+        (None, "erasable", text("yes"), "HUSH-S008"),
     ] {
         assert_eq!(edit(&schema, column, &[(key, setting)]).unwrap_err().code(), code, "{column:?} {key}");
     }

@@ -86,6 +86,12 @@ fn head(out: &mut String, schema: &Schema) {
     if schema.edge {
         line(out, "edge = true      # devices may append rows with public keys");
     }
+    if schema.erasable {
+        line(
+            out,
+            "erasable = true      # the secrets' roots are in the key file alone, and can be forgotten",
+        );
+    }
     if let Some(ReleaseBudget { digits, answers }) = schema.release {
         line(
             out,
