@@ -109,6 +109,7 @@ def rotate(
     key: Key,
     way: str,
     new_key: Key | None,
+    forget: bool,
     memory_limit: int | None,
     threads: int,
 ) -> dict[str, Any]: ...

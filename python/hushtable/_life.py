@@ -77,5 +77,7 @@ class Rotated:
     table_rows: int
     #: Sets of secrets that its rows are under now.
     domains: int
+    #: Roots of earlier secrets that went from the key file.
+    forgotten: int
     #: What it does not undo, in words.
     not_undone: str

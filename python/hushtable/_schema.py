@@ -123,6 +123,15 @@ class Schema:
     def edge(self, edge: bool) -> None:
         self.update(edge=edge)
 
+    @property
+    def erasable(self) -> bool:
+        """Whether the secrets of a table can be forgotten: their roots are then in the owner's key file and nowhere else."""
+        return bool(self._facts.get("erasable", False))
+
+    @erasable.setter
+    def erasable(self, erasable: bool) -> None:
+        self.update(erasable=erasable)
+
     def update(self, **changes: object) -> None:
         """Changes several keys of the file's head at once; ``None`` removes one.
 

@@ -330,6 +330,7 @@ class Table:
         new_key: Key | None = None,
         *,
         way: Literal["everything", "new_rows", "rewrap"] = "everything",
+        forget: bool = False,
         memory_limit: int | str | None = None,
         threads: int | None = None,
     ) -> Rotated:
@@ -340,6 +341,8 @@ class Table:
             new_key: the key that the table is to have; ``None`` to keep the one that it has.
             way: new secrets for ``everything``, so that all rows are written anew; for ``new_rows``, those to come; or ``rewrap``, for none: the
                 table gets the key alone.
+            forget: whether the roots of all earlier secrets go from the key file in the end, so that no copy of an earlier version opens any
+                more. For tables with ``erasable = true`` in their schema, and for ``everything``.
             memory_limit: as for ``encrypt``.
 
         Raises:
@@ -350,7 +353,7 @@ class Table:
             raise usage(f"way={way!r} is not 'everything', 'new_rows' or 'rewrap'")
         limit, count = byte_count(memory_limit), thread_count(threads)
         to = None if new_key is None else require_key(new_key)
-        done = _hushtable.rotate(self._place, self._token_file, self._key, way, to, limit, count)
+        done = _hushtable.rotate(self._place, self._token_file, self._key, way, to, forget, limit, count)
         note = done.pop("note")
         if note is not None:
             warnings.warn(note, HushWarning, stacklevel=2)

@@ -82,6 +82,12 @@ fn open_key_within(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey
     })
 }
 
+/// Opens the owner's key, whose file takes and loses the roots of tables that can be erased.
+fn open_key_to_change(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey, Error> {
+    let passphrase = passphrase::read(&key_source(args))?;
+    Ok(OwnerKey::open_to_change(&key_path(args)?, &passphrase, memory_limit)?)
+}
+
 /// The owner's key file, which is there.
 fn key_path(args: &KeyArgs) -> Result<PathBuf, Error> {
     let path = args.key.clone().map_or_else(default_key_path, Ok)?;

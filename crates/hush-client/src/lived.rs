@@ -67,16 +67,29 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new() -> Self {
+        Self::of(OwnerKey::temporary().unwrap(), SCHEMA)
+    }
+
+    /// The same table, of an owner whose secrets can be forgotten.
+    pub(crate) fn erasable(owner: OwnerKey) -> Self {
+        Self::of(owner, &SCHEMA.replacen("max_rows", "erasable = true\nmax_rows", 1))
+    }
+
+    fn of(owner: OwnerKey, schema: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let pins = Pins::in_directory(&directory.path().join("pins"));
-        let case = Self { directory, owner: OwnerKey::temporary().unwrap(), pins };
-        case.encrypt(false);
+        let case = Self { directory, owner, pins };
+        case.encrypt_by(schema, false);
         case
     }
 
     pub(crate) fn encrypt(&self, replace: bool) {
+        self.encrypt_by(SCHEMA, replace);
+    }
+
+    fn encrypt_by(&self, text: &str, replace: bool) {
         let (schema, workload) = (self.path("schema.toml"), self.path("workload.sql"));
-        std::fs::write(&schema, SCHEMA).unwrap();
+        std::fs::write(&schema, text).unwrap();
         std::fs::write(&workload, WORKLOAD).unwrap();
         let options = EncryptOptions {
             source: source(0..10),

@@ -30,7 +30,8 @@ pub struct OwnerKey {
 }
 
 impl OwnerKey {
-    /// Makes a new key and stores it under a passphrase, in `path` and in `backup` if given.
+    /// Makes a new key and stores it under a passphrase, in `path` and in `backup` if given. Its file may change, as after
+    /// [`OwnerKey::open_to_change`].
     ///
     /// # Errors
     /// [`ClientError::KeyFile`]: too little work; an existing file is never overwritten. [`ClientError::File`] for a backup in a directory
@@ -53,7 +54,7 @@ impl OwnerKey {
         if let Some(backup) = backup {
             store(backup, &seed, passphrase, work)?;
         }
-        Ok(Self { seed })
+        Ok(Self { seed: seed.to_change(path, passphrase.opens())? })
     }
 
     /// Puts the key of a file under another passphrase, and opens it. Copies of the file still open with the old one.
@@ -123,12 +124,12 @@ impl OwnerKey {
     /// As [`OwnerKey::open_within`], with a limit, and [`OwnerKey::open`].
     pub fn open_to_change(
         path: &Path,
-        passphrase: Passphrase,
+        passphrase: &Passphrase,
         limit: Option<u64>,
     ) -> Result<Self, ClientError> {
         let opened = match limit {
-            Some(limit) => Self::open_within(path, &passphrase, limit)?,
-            None => Self::open(path, &passphrase)?,
+            Some(limit) => Self::open_within(path, passphrase, limit)?,
+            None => Self::open(path, passphrase)?,
         };
         Ok(Self { seed: opened.seed.to_change(path, passphrase)? })
     }

@@ -291,9 +291,8 @@ impl Start<'_> {
             Some(RootName { table_id: *next.table_id.as_bytes(), encryption })
         };
         // A new root is for the new domain alone; the others are there.
-        let is_new = |name: &RootName| {
-            self.way != RotateWay::Rewrap && name.encryption == *next.encryption.as_bytes()
-        };
+        let is_new =
+            |name: &RootName| self.way != RotateWay::Rewrap && name.encryption == *next.encryption.as_bytes();
         let names = next.domains().into_iter().filter_map(named);
         let names: Vec<RootName> = names.filter(|name| self.owner.has_root(name) || is_new(name)).collect();
         Ok(self.next.unwrap_or(self.owner).keep_roots(&names, Some(self.owner))?)

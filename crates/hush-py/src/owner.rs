@@ -58,7 +58,7 @@ impl Key {
         file: Option<PathBuf>,
     ) -> PyResult<Self> {
         let passphrase = given(passphrase, file).or_raise(py)?;
-        let key = work::run(py, |_| Ok(OwnerKey::open(&path, &passphrase)?))?;
+        let key = work::run(py, |_| Ok(OwnerKey::open_to_change(&path, &passphrase, None)?))?;
         Ok(Self { key, is_temporary: false })
     }
 
@@ -208,6 +208,7 @@ pub(crate) fn rotate<'py>(
     key: &Key,
     way: &str,
     new_key: Option<&Key>,
+    forget: bool,
     memory_limit: Option<u64>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -217,7 +218,8 @@ pub(crate) fn rotate<'py>(
         _ => RotateWay::Everything,
     };
     let pins = new_key.unwrap_or(key).pins();
-    let options = RotateOptions { way, new_key: new_key.map(|key| &key.key), threads, memory_limit, pins };
+    let options =
+        RotateOptions { way, new_key: new_key.map(|key| &key.key), forget, threads, memory_limit, pins };
     let report = work::run(py, |progress| {
         let location = TableLocation::of(&place, token_file.as_deref())?;
         hush::rotate(location.place(), &options, &key.key, progress)
@@ -231,6 +233,7 @@ pub(crate) fn rotate<'py>(
     dict.set_item("made_bytes", report.made_bytes)?;
     dict.set_item("table_rows", report.table_rows)?;
     dict.set_item("domains", report.domains)?;
+    dict.set_item("forgotten", report.forgotten)?;
     dict.set_item("not_undone", way.not_undone(new_key.is_some()))?;
     dict.set_item("note", report.device_note(Front::Python))?;
     Ok(dict)

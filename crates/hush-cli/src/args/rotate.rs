@@ -24,6 +24,10 @@ pub(crate) struct Rotate {
     /// Open file descriptor whose first line is the passphrase of the new key
     #[arg(long, value_name = "N", requires = "new_key", conflicts_with = "new_passphrase_file")]
     pub(crate) new_passphrase_fd: Option<u32>,
+    /// In the end, take the roots of all earlier secrets out of the key file: no copy of an earlier version opens any more (only a table with
+    /// erasable = true in its schema)
+    #[arg(long, conflicts_with_all = ["new_rows", "rewrap"])]
+    pub(crate) forget: bool,
     /// The outcome as one JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,

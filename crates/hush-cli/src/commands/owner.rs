@@ -11,7 +11,7 @@ use hush::{
 };
 
 use super::server::{locate, replacement};
-use super::{default_key_path, open_key, open_key_within, pins};
+use super::{default_key_path, open_key, open_key_to_change, open_key_within, pins};
 use crate::account::{bytes, exposure, grouped, times};
 use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
 use crate::output::write_stream;
@@ -125,6 +125,10 @@ pub(super) fn keygen(args: &Keygen) -> Result<(), Error> {
     Ok(())
 }
 
+/// What follows a change of the key file.
+pub(super) const NEW_ROOT: &str =
+    "! The key file has a root that nothing else has: copy it again (hush key backup)";
+
 /// Encrypts a file into a table directory.
 pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     let (start, mut phases) = (Instant::now(), Phases::default());
@@ -137,7 +141,10 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         None => schema_path(&args.file),
     };
     let schema = hush::approved_schema(&schema)?;
-    let key = phases.time("key", || open_key_within(&args.key, args.memory_limit))?;
+    let key = phases.time("key", || match schema.erasable {
+        true => open_key_to_change(&args.key, args.memory_limit),
+        false => open_key_within(&args.key, args.memory_limit),
+    })?;
     let options = EncryptOptions {
         schema,
         source: if is_stream {
@@ -156,6 +163,9 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     let manifest = encrypted.manifest.manifest();
     if let Some(replaced) = &encrypted.replaced {
         say(&replacement(replaced, manifest.rows));
+    }
+    if options.schema.erasable {
+        say(NEW_ROOT);
     }
     if let Some(note) = encrypted.device_note(&options.schema, Front::CommandLine) {
         say(&format!("! {note}"));

@@ -6,7 +6,8 @@ use std::time::Instant;
 use hush::{Error, Front, OwnerKey, Phases, RotateOptions, RotateReport, RotateWay, TableLocation};
 use serde_json::json;
 
-use super::{open_key_within, pins};
+use super::owner::NEW_ROOT;
+use super::{open_key_to_change, pins};
 use crate::account::{bytes, grouped, times};
 use crate::args::Rotate;
 use crate::passphrase;
@@ -18,14 +19,14 @@ pub(super) fn rotate(args: &Rotate, threads: usize) -> Result<(), Error> {
     let (start, mut phases) = (Instant::now(), Phases::default());
     let location = TableLocation::of(&args.table, args.token.token_file.as_deref())?;
     let (place, way) = (location.place(), args.way.way());
-    let key = phases.time("key", || open_key_within(&args.key, args.memory_limit))?;
+    let key = phases.time("key", || open_key_to_change(&args.key, args.memory_limit))?;
     let new_key = args.new_key.as_ref().map(|path| {
         let source = passphrase::Source {
             file: args.new_passphrase_file.as_deref(),
             descriptor: args.new_passphrase_fd,
         };
         let given = passphrase::read_named(&source, "Passphrase of the new key: ")?;
-        phases.time("new key", || Ok::<_, Error>(OwnerKey::open(path, &given)?))
+        phases.time("new key", || Ok::<_, Error>(OwnerKey::open_to_change(path, &given, args.memory_limit)?))
     });
     let new_key = new_key.transpose()?;
     if !args.json {
@@ -34,6 +35,7 @@ pub(super) fn rotate(args: &Rotate, threads: usize) -> Result<(), Error> {
     let options = RotateOptions {
         way,
         new_key: new_key.as_ref(),
+        forget: args.forget,
         threads,
         memory_limit: args.memory_limit,
         pins: pins(),
@@ -76,8 +78,17 @@ fn told(name: &str, report: &RotateReport, way: RotateWay) -> String {
         report.version,
         grouped(report.table_rows)
     ));
-    if way == RotateWay::Everything {
+    if report.forgotten > 0 {
+        let roots =
+            if report.forgotten == 1 { "1 root".to_owned() } else { format!("{} roots", report.forgotten) };
+        lines
+            .push(format!("Forgot {roots} of earlier secrets: no copy of an earlier version opens any more"));
+        lines.push("! Copies of the key file from before still have them: this program does not know of any; destroy them".to_owned());
+    } else if way == RotateWay::Everything {
         lines.push("! Old versions keep the old secrets: hush purge deletes them".to_owned());
+    }
+    if report.key_file_changed {
+        lines.push(NEW_ROOT.to_owned());
     }
     lines.extend(report.device_note(Front::CommandLine).map(|note| format!("! {note}")));
     lines.join("\n")
@@ -88,6 +99,7 @@ fn to_json(report: &RotateReport, way: RotateWay) -> serde_json::Value {
         "not_undone": way.not_undone(report.key_before.is_some()), "version": report.version, "key": report.key,
         "key_before": report.key_before, "resumed": report.resumed, "rows": report.rows,
         "made_bytes": report.made_bytes, "table_rows": report.table_rows, "domains": report.domains,
-        "devices_need_keys": report.devices,
+        "devices_need_keys": report.devices, "forgotten": report.forgotten,
+        "key_file_changed": report.key_file_changed,
     })
 }

@@ -15,7 +15,7 @@ use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
 use hush_keys::OwnerSeed;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};
-use hush_plan::{EncodingId, PrivateEncoding, ServerPlan};
+use hush_plan::{EncodingId, PrivateEncoding, Schema, ServerPlan};
 use hush_table::{CHUNK_ROWS, Digest, EncodedChunk, TableLayout, TableStore, TableWriter};
 
 use super::{Asked, answer_error, groups, rows, serialised};
@@ -97,7 +97,9 @@ fn local_table(
         Ok(encoding)
     });
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
-    let half = PrivateHalf { schema: table.half.schema.clone(), encodings };
+    // Its key ends here, and nothing has to be forgotten.
+    let schema = Schema { erasable: false, ..table.half.schema.clone() };
+    let half = PrivateHalf { schema, encodings };
     let identity = new_identity(&owner, half.schema.table.clone())?;
     let keys = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let layout = TableLayout {

@@ -236,8 +236,14 @@ fn what_was_prepared_before_a_rotation_does_not_land_behind_it() {
     let pins = Pins::forgetful();
     let owner = rotation.case.owner.seed();
     let stale = place.open(owner, &pins).unwrap();
-    let options =
-        |way| RotateOptions { way, new_key: None, forget: false, threads: 1, memory_limit: None, pins: pins.clone() };
+    let options = |way| RotateOptions {
+        way,
+        new_key: None,
+        forget: false,
+        threads: 1,
+        memory_limit: None,
+        pins: pins.clone(),
+    };
     rotate(place, &options(RotateWay::NewRows), &rotation.case.owner, &Silent).unwrap();
     let destination = Destination::of(place).unwrap();
     let committer = Committer { place, owner, pins: &pins, destination: &destination };
@@ -261,4 +267,96 @@ impl Edit for Nothing {
     fn has_landed(&self, _: &Manifest) -> Result<bool, ClientError> {
         Ok(false)
     }
+}
+
+/// A key in a file, with leave to change it.
+fn key_at(path: &std::path::Path) -> OwnerKey {
+    let passphrase = || hush_keys::keyfile::Passphrase::new("correct horse battery".to_owned());
+    if !path.exists() {
+        let new = hush_keys::keyfile::NewPassphrase::new(passphrase()).unwrap();
+        OwnerKey::create(path, None, &new, hush_keys::keyfile::WorkFactor::Log2(14)).unwrap();
+    }
+    OwnerKey::open_to_change(path, &passphrase(), None).unwrap()
+}
+
+/// A copy of a version is noise once its root is forgotten: to the key that made it, and to a copy of the key file from before it.
+#[test]
+fn copies_of_what_was_forgotten_open_no_more() {
+    let keys = tempfile::tempdir().unwrap();
+    let (path, backup) = (keys.path().join("k.hushkey"), keys.path().join("copy.hushkey"));
+    let owner = key_at(&path);
+    std::fs::copy(&path, &backup).unwrap();
+    let mut rotation = Rotation { case: Case::erasable(owner), next: OwnerKey::temporary().unwrap() };
+    rotation.case.check(&numbers(0..10));
+    assert!(rotation.manifest().sealed_roots.len() < 64, "no root is sealed");
+    let copy = rotation.case.bucket();
+    let opens = |key: &OwnerKey| {
+        let opened = TablePlace::Bucket(&copy).open(key.seed(), &Pins::forgetful());
+        opened.map(drop).map_err(|error| error.code())
+    };
+    assert_eq!(opens(&key_at(&path)), Ok(()));
+    assert_eq!(opens(&key_at(&backup)), Err("HUSH-K023"), "a copy from before the encryption");
+    let passphrase = hush_keys::keyfile::Passphrase::new("correct horse battery".to_owned());
+    let refused = key_at(&path).check_backup(&passphrase, &backup).unwrap_err();
+    assert_eq!(refused.code(), "HUSH-K019");
+    rotation.case.append(10..15, Some("monday")).unwrap();
+    let options = |way, forget| RotateOptions {
+        way,
+        new_key: None,
+        forget,
+        threads: 2,
+        memory_limit: None,
+        pins: rotation.case.pins.clone(),
+    };
+    let directory = rotation.case.path("T");
+    let place = TablePlace::Directory(&directory);
+    let run = |way, forget| rotate(place, &options(way, forget), &rotation.case.owner, &Silent);
+    assert_eq!(run(RotateWay::NewRows, true).unwrap_err().code(), "HUSH-C115");
+    // Without `forget` the copy still opens.
+    let report = run(RotateWay::Everything, false).unwrap();
+    assert_eq!((report.forgotten, report.key_file_changed), (0, true));
+    assert_eq!(opens(&key_at(&path)), Ok(()));
+    let report = run(RotateWay::Everything, true).unwrap();
+    assert_eq!((report.forgotten, report.rows), (2, 15));
+    rotation.case.check(&numbers(0..15));
+    for key in [&rotation.case.owner, &key_at(&path)] {
+        assert_eq!(opens(key), Err("HUSH-K023"));
+    }
+    // To another key: it gets the roots that the table has, and the one before keeps none.
+    let next = key_at(&keys.path().join("next.hushkey"));
+    rotation.rotate(RotateWay::Rewrap, Some(&next)).unwrap();
+    let before = std::mem::replace(&mut rotation.case.owner, next);
+    rotation.case.check(&numbers(0..15));
+    assert!(rotation.case.append(10..15, Some("monday")).unwrap().known_since.is_some());
+    let third = key_at(&keys.path().join("third.hushkey"));
+    let all = RotateOptions { new_key: Some(&third), ..options_of(&rotation, true) };
+    let report = rotate(TablePlace::Directory(&directory), &all, &rotation.case.owner, &Silent).unwrap();
+    assert_eq!((report.forgotten, report.domains), (1, 1));
+    assert_eq!(rotation.opens(&before), Err("HUSH-K022"));
+    rotation.case.owner = third;
+    rotation.case.check(&numbers(0..15));
+}
+
+fn options_of(rotation: &Rotation, forget: bool) -> RotateOptions<'static> {
+    let pins = rotation.case.pins.clone();
+    RotateOptions { way: RotateWay::Everything, new_key: None, forget, threads: 2, memory_limit: None, pins }
+}
+
+/// A key that is read alone makes no table that can be erased: its root would be nowhere.
+#[test]
+fn a_key_without_leave_makes_no_table_that_can_be_erased() {
+    let keys = tempfile::tempdir().unwrap();
+    let path = keys.path().join("k.hushkey");
+    drop(key_at(&path));
+    let passphrase = hush_keys::keyfile::Passphrase::new("correct horse battery".to_owned());
+    let owner = OwnerKey::open(&path, &passphrase).unwrap();
+    let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| Case::erasable(owner)));
+    assert!(made.is_err());
+    assert_eq!(key_at(&path).seed().lacks_of(key_at(&path).seed()), 0);
+    // And a table that seals its roots has nothing to forget.
+    let rotation = Rotation::new();
+    let all = options_of(&rotation, true);
+    let refused =
+        rotate(TablePlace::Directory(&rotation.case.path("T")), &all, &rotation.case.owner, &Silent);
+    assert_eq!(refused.unwrap_err().code(), "HUSH-C116");
 }

@@ -31,9 +31,9 @@ impl OwnerSeed {
     ///
     /// # Errors
     /// [`KeyFileError::Empty`].
-    pub fn to_change(self, path: &Path, passphrase: Passphrase) -> Result<Self, KeyFileError> {
+    pub fn to_change(self, path: &Path, passphrase: &Passphrase) -> Result<Self, KeyFileError> {
         // It was good enough when the key was made.
-        let file = KeyFile { path: path.to_owned(), passphrase: NewPassphrase::weak(passphrase)? };
+        let file = KeyFile { path: path.to_owned(), passphrase: NewPassphrase::weak(passphrase.copy())? };
         Ok(Self { home: Home::File(file), ..self })
     }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn reopened(path: &Path) -> OwnerSeed {
-        load(path, &passphrase()).unwrap().to_change(path, passphrase()).unwrap()
+        load(path, &passphrase()).unwrap().to_change(path, &passphrase()).unwrap()
     }
 
     fn name(table: u8, encryption: u8) -> RootName {
@@ -272,7 +272,7 @@ mod tests {
         let refused = read_only.keep_roots(&[name(1, 1)], None).unwrap_err();
         assert_eq!((refused.code(), std::fs::read(&file).unwrap() == bytes), ("HUSH-K025", true));
         // The file of another key is not taken for this one's.
-        let stranger = OwnerSeed::generate().unwrap().to_change(&file, passphrase()).unwrap();
+        let stranger = OwnerSeed::generate().unwrap().to_change(&file, &passphrase()).unwrap();
         assert_eq!(stranger.keep_roots(&[name(1, 1)], None).unwrap_err().code(), "HUSH-K018");
         assert!(std::fs::read(&file).unwrap() == bytes);
     }
