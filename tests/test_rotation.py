@@ -3,6 +3,7 @@
 
 import json
 import random
+import shutil
 
 import pyarrow
 import pytest
@@ -38,6 +39,7 @@ def test_a_table_gets_another_key_in_every_place(there, schema, days, small_key,
     places = [("T", "T", ()), (f"s3://{bucket}/t", f"s3://{bucket}/t", ())]
     places.append((f"{server.url}/tables/patients", server.url, server.token))
     for table, asked, token in places:
+        there("purge", table, "-o", f"{places.index((table, asked, token))}.json", *small_key, *token)
         said = there("rotate", table, *to(next_key), *small_key, *token).stderr
         assert said.startswith("No rotation undoes a theft"), said
         assert "200 rows written anew under new secrets" in said and "one set of secrets" in said, said
@@ -53,6 +55,8 @@ def test_a_table_gets_another_key_in_every_place(there, schema, days, small_key,
         there("compact", table, "--all", *next_key, *token)
         assert "secrets" not in there("info", asked, *token).stdout
         assert answer(there, asked, (*next_key, *token)) == expected(days[:3])
+        # What was stated before the rotation is still the table's owner's word.
+        there("purge", "--check", f"{places.index((table, asked, token))}.json", *token)
         again = there("rotate", table, *to(next_key), *small_key, *token).stderr
         assert "nothing was left to do" in again, again
 
@@ -128,6 +132,36 @@ def edge_name(edge):
     return waiting.stem
 
 
+def test_forgotten_secrets_make_copies_noise(hush, schema, days, small_key, next_key, tmp_path):
+    """Of the table, of the key file from before, and of both."""
+    text = schema.read_text(encoding="utf-8")
+    schema.write_text(text.replace("\n[columns", "\nerasable = true\n[columns", 1), encoding="utf-8")
+    said = hush("encrypt", days[0], "--schema", schema, "-o", "T", *small_key).stderr
+    assert "! The key file has a root that nothing else has" in said, said
+    shutil.copytree(tmp_path / "T", tmp_path / "stolen")
+    hush("key", "backup", "before.hushkey", *small_key)
+    hush("append", days[1], "-o", "T", *small_key)
+    said = hush("rotate", "T", "--forget", *small_key).stderr
+    assert "Forgot 1 root of earlier secrets: no copy of an earlier version opens any more" in said, said
+    assert "! Copies of the key file from before still have them" in said, said
+    assert answer(hush, "T", small_key) == expected(days[:2])
+    thief = hush.with_environment(HUSH_STATE_DIR=str(tmp_path / "elsewhere"))
+    refused = thief("query", "stolen", "SELECT COUNT(*) FROM patients", *small_key, status=4).stderr
+    assert refused.startswith("HUSH-K023"), refused
+    # Who has a copy of the key file from before still has that version, and not the present one.
+    before = ("--key", "before.hushkey", *small_key[2:])
+    assert hush("query", "T", "SELECT COUNT(*) FROM patients", *before, status=4).stderr.startswith("HUSH-K023")
+    assert hush("key", "backup", "before.hushkey", "--verify", *small_key, status=4).stderr.startswith("HUSH-K019")
+    assert thief("query", "stolen", "SELECT COUNT(*) FROM patients", *before).stdout
+    # The root goes along to another key.
+    hush("rotate", "T", "--forget", *to(next_key), *small_key)
+    assert answer(hush, "T", next_key) == expected(days[:2])
+    plain = schema.read_text(encoding="utf-8").replace("erasable = true\n", "")
+    schema.write_text(plain, encoding="utf-8")
+    begin(hush, schema, days, "U", next_key)
+    assert hush("rotate", "U", "--forget", *next_key, status=3).stderr.splitlines()[1].startswith("HUSH-C116")
+
+
 def test_python_rotates(tmp_path):
     keys = [ht.keygen(tmp_path / name, passphrase="correct horse battery") for name in ("one", "two")]
     data = pyarrow.table({"ward": ["icu", "er", "icu"], "age": [30, 40, 50]})
@@ -147,4 +181,25 @@ def test_python_rotates(tmp_path):
     with pytest.raises(ht.UsageError):
         table.rotate(way="rewrap")
     with pytest.raises(ht.UsageError):
+        table.rotate(way="new_rows", forget=True)
+    with pytest.raises(ht.UsageError):
         table.rotate(way="some")
+
+
+def test_python_forgets(tmp_path):
+    """A key that was just made takes the root into its file, and an opened one loses it."""
+    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery")
+    data = pyarrow.table({"ward": ["icu", "er", "icu"], "age": [30, 40, 50]})
+    schema = ht.propose(data, sensitive=["age"], clear=["ward"], name="t")
+    schema.erasable = True
+    table = ht.encrypt(data, schema=schema.approve("a test"), out=tmp_path / "T", keys=key)
+    shutil.copytree(tmp_path / "T", tmp_path / "copy")
+    again = ht.open_key(tmp_path / "k", passphrase="correct horse battery")
+    assert ht.open(tmp_path / "T", keys=again).sql("SELECT SUM(age) AS s FROM t").to_pyarrow().to_pylist()[0]["s"] == 120
+    assert table.rotate(forget=True).forgotten == 1
+    assert ht.open(tmp_path / "T", keys=ht.open_key(tmp_path / "k", passphrase="correct horse battery")).schema.erasable
+    # What was opened before still has it, in memory alone.
+    assert len(ht.open(tmp_path / "copy", keys=again)) == 3
+    with pytest.raises(ht.OwnerKeyError) as caught:
+        ht.open(tmp_path / "copy", keys=ht.open_key(tmp_path / "k", passphrase="correct horse battery"))
+    assert caught.value.code == "HUSH-K023"

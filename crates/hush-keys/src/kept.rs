@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
+use age::secrecy::SecretString;
 use zeroize::{Zeroize, ZeroizeOnDrop};
-
-use crate::keyfile::kept::KeyFile;
 
 /// Names the root of an encryption of a table: table id, identifier of the encryption. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +38,14 @@ pub(crate) enum Home {
     Fixed(PathBuf),
     /// In a file that this process changes.
     File(KeyFile),
+}
+
+/// A key file that its owner may change, with the passphrase that opens it.
+///
+/// *Secrecy.* Holds the passphrase for as long as it lives.
+pub(crate) struct KeyFile {
+    pub(crate) path: PathBuf,
+    pub(crate) passphrase: SecretString,
 }
 
 /// The roots of a key file, as they are known to this process.

@@ -12,7 +12,7 @@
 //! it is written and when it is read: less would make guesses cheap, and nobody would see it.
 
 mod error;
-pub(crate) mod kept;
+mod kept;
 mod passphrase;
 
 use std::fs::{DirBuilder, File, OpenOptions};

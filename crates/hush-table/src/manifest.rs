@@ -13,6 +13,7 @@ mod dead;
 mod devices;
 mod domains;
 mod keys;
+mod signature;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -25,13 +26,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use appends::{Appended, Batch, MAX_BATCHES};
 pub use changes::{Change, ChangeKind, MAX_CHANGES};
-pub(crate) use container::{MAX_CONTAINER_BYTES, verify};
+pub(crate) use container::MAX_CONTAINER_BYTES;
 pub use container::{SignedManifest, UncheckedManifest};
 pub use dead::Dead;
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, MAX_SETTLED, Rejection, Settled};
 pub use domains::{Domain, MAX_EARLIER_DOMAINS};
 pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
 
+pub(crate) use signature::verify;
 pub use succession::{MAX_PREDECESSORS, Predecessor, succession_bytes};
 
 use crate::delivery::DeliveryId;

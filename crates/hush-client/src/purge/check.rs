@@ -34,7 +34,7 @@ pub fn place_of_statement(path: &Path) -> Result<String, ClientError> {
 }
 
 /// Checks that a statement is as its owner signed it, that it is about the table at `place`, and that none of the files that it names as
-/// deleted is there. Needs no key of the owner's: the table's manifest has the key that verifies.
+/// deleted is there. Needs no key of the owner's: the table's manifest has the key that verifies, and those that it had before.
 ///
 /// # Errors
 /// [`PurgeError::Statement`], [`PurgeError::OtherTable`] also for another owner's, [`PurgeError::PutBack`],
@@ -52,7 +52,8 @@ pub fn check_statement(
     let present = place.look(pins)?;
     let body = present.manifest();
     let other = |what| PurgeError::OtherTable { path: path.to_owned(), what, place: place.name() };
-    if *present.key() != verified.key {
+    // It may be of a key that the table had when it was purged.
+    if !present.is_of_successor(&verified.key) {
         return Err(other("a table of another owner").into());
     }
     if body.table_id != statement.table_id {

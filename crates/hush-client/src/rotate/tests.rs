@@ -8,6 +8,7 @@ use super::*;
 use crate::compact::Which;
 use crate::history::history;
 use crate::lived::Case;
+use crate::machine::ProfileInUse;
 
 struct Rotation {
     case: Case,
@@ -71,6 +72,22 @@ fn rows_to_come_get_secrets_of_their_own() {
     let manifest = rotation.manifest();
     assert_eq!(manifest.parts.iter().map(|part| part.domain).collect::<Vec<_>>(), [0, 1]);
     rotation.case.check(&numbers(0..25));
+    // What an answer takes is known before, domain by domain.
+    let table = crate::OwnedTable::open_directory(
+        &rotation.case.path("T"),
+        &rotation.case.owner,
+        &rotation.case.pins,
+        2,
+    );
+    let table = table.unwrap();
+    for sql in ["SELECT SUM(load), AVG(level) FROM t", "SELECT ward, SUM(load) FROM t GROUP BY ward"] {
+        let asked = table.ask(sql, &Silent).unwrap();
+        let analysis = table.analyze(&asked, 2, ProfileInUse::of_user()).unwrap();
+        let (predicted, measured) = (analysis.predicted.prediction, analysis.measured);
+        let encrypted = predicted.bytes_down - predicted.clear_half.bytes;
+        assert_eq!(encrypted, measured.bytes_down - measured.clear_bytes, "{sql}");
+        assert_eq!(predicted.blocks.len() % 2, 0, "{sql}: as many blocks of each domain");
+    }
     // A third domain, deletions in each, and a compaction into the last one.
     rotation.rotate(RotateWay::NewRows, None).unwrap();
     rotation.case.append(25..30, None).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hush_ring::os_random;
 use rustix::fs::{FlockOperation, flock};
@@ -14,16 +14,8 @@ use super::{
     Action, KeyFileError, MAX_ROOTS, NewPassphrase, Passphrase, ROOT_BYTES, WorkFactor, directory_of,
     io_error, load, open_error, read_sealed, rewrap, work_of,
 };
-use crate::kept::{Home, Root, RootName};
+use crate::kept::{Home, KeyFile, Root, RootName};
 use crate::seed::OwnerSeed;
-
-/// A key file that its owner may change, with the passphrase that opens it.
-///
-/// *Secrecy.* Holds the passphrase for as long as it lives.
-pub(crate) struct KeyFile {
-    path: PathBuf,
-    passphrase: NewPassphrase,
-}
 
 impl OwnerSeed {
     /// The key, with leave to change its file at `path`: it takes the roots of tables that can be erased, and loses them when they are to be
@@ -33,7 +25,8 @@ impl OwnerSeed {
     /// [`KeyFileError::Empty`].
     pub fn to_change(self, path: &Path, passphrase: &Passphrase) -> Result<Self, KeyFileError> {
         // It was good enough when the key was made.
-        let file = KeyFile { path: path.to_owned(), passphrase: NewPassphrase::weak(passphrase.copy())? };
+        let passphrase = NewPassphrase::weak(passphrase.copy())?.secret();
+        let file = KeyFile { path: path.to_owned(), passphrase };
         Ok(Self { home: Home::File(file), ..self })
     }
 
@@ -112,10 +105,11 @@ impl KeyFile {
         seed: &OwnerSeed,
         change: impl FnOnce(&mut BTreeMap<RootName, Root>) -> Result<(), KeyFileError>,
     ) -> Result<(), KeyFileError> {
+        let passphrase = NewPassphrase::of_secret(self.passphrase.clone());
         let failed = |source| io_error(Action::Open, &self.path, source);
         let directory = File::open(directory_of(&self.path)).map_err(failed)?;
         flock(&directory, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
-        let found = load(&self.path, self.passphrase.opens())?;
+        let found = load(&self.path, passphrase.opens())?;
         if found.key_id() != seed.key_id() {
             let (found, expected) = (found.key_id().to_string(), seed.key_id().to_string());
             return Err(KeyFileError::OtherKey { path: self.path.clone(), found, expected });
@@ -132,7 +126,7 @@ impl KeyFile {
             let damaged = || KeyFileError::Damaged { path: self.path.clone() };
             let work = work_of(&read_sealed(&self.path)?).map(WorkFactor::Log2).ok_or_else(damaged)?;
             found.kept.replace(copied(&roots));
-            rewrap(&self.path, &found, &self.passphrase, work)?;
+            rewrap(&self.path, &found, &passphrase, work)?;
             if before.keys().any(|name| !roots.contains_key(name)) {
                 overwrite(&mut replaced).map_err(|source| io_error(Action::Write, &self.path, source))?;
             }
@@ -186,6 +180,8 @@ fn overwrite(file: &mut File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::keyfile::store;
 

@@ -137,6 +137,11 @@ impl NewPassphrase {
         if passphrase.is_empty() { Err(KeyFileError::Empty) } else { Ok(Self(passphrase)) }
     }
 
+    /// One that was accepted before.
+    pub(super) fn of_secret(secret: SecretString) -> Self {
+        Self(Passphrase(secret))
+    }
+
     /// The passphrase that will open the key.
     pub fn opens(&self) -> &Passphrase {
         &self.0

@@ -12,8 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use ed25519_dalek::{Signature, VerifyingKey};
-
+use super::signature::verify;
 use super::{CONTAINER_VERSION, MAGIC, MAX_BODY_BYTES, Manifest, key_id};
 use crate::digest::Digest;
 use crate::error::{ManifestFault, Measured, TableError};
@@ -190,6 +189,11 @@ impl SignedManifest {
         &self.key
     }
 
+    /// Whether `key` made this version, or has signed over its table to the key that did, through others or not.
+    pub fn is_of_successor(&self, key: &[u8; 32]) -> bool {
+        self.key == *key || self.manifest.predecessors.iter().any(|before| before.key.as_bytes() == key)
+    }
+
     /// Accepts only this signer.
     ///
     /// # Errors
@@ -230,11 +234,4 @@ fn remember_verified(container: Digest) {
     let mut verified = VERIFIED.lock().unwrap_or_else(PoisonError::into_inner);
     verified.push_front(container);
     verified.truncate(MOST_VERIFIED);
-}
-
-/// Strict verification: one message and key have one valid signature encoding, and small-order keys are refused,
-/// so that a digest of the container identifies what was signed.
-pub(crate) fn verify(signed: &[u8], key: &[u8; 32], signature: &[u8; 64]) -> Result<(), TableError> {
-    let key = VerifyingKey::from_bytes(key).map_err(|_| TableError::BadSignature)?;
-    key.verify_strict(signed, &Signature::from_bytes(signature)).map_err(|_| TableError::BadSignature)
 }

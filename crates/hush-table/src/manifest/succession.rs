@@ -9,8 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::container::verify;
-use super::{Manifest, SignedManifest, key_id};
+use super::signature::verify;
+use super::{Manifest, key_id};
 use crate::digest::{Digest, TableId, from_hex, to_hex};
 use crate::error::{Counted, ManifestFault};
 
@@ -40,13 +40,6 @@ impl Manifest {
     /// Whether the key with this id was the table's owner's before.
     pub fn had_key(&self, id: &str) -> bool {
         self.predecessors.iter().any(|before| key_id(before.key.as_bytes()) == id)
-    }
-}
-
-impl SignedManifest {
-    /// Whether `key` made this version, or has signed over its table to the key that did, through others or not.
-    pub fn is_of_successor(&self, key: &[u8; 32]) -> bool {
-        self.key() == key || self.manifest().predecessors.iter().any(|before| before.key.as_bytes() == key)
     }
 }
 
@@ -88,6 +81,7 @@ mod signature {
 mod tests {
     use ed25519_dalek::{Signer, SigningKey};
 
+    use super::super::SignedManifest;
     use super::*;
     use crate::fixture::manifest;
 

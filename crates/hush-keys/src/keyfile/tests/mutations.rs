@@ -19,6 +19,17 @@ fn contents() -> Vec<u8> {
     [head.as_slice(), &seed.key_id().to_bytes(), seed.expose()].concat()
 }
 
+/// The same with the roots of two encryptions.
+fn with_roots() -> Vec<u8> {
+    let mut contents = contents();
+    contents[6] = 2;
+    for table in [4, 5] {
+        contents.extend_from_slice(&[table; 32]);
+        contents.extend_from_slice(&[6; 32]);
+    }
+    contents
+}
+
 /// Any contents, encrypted as a key file is.
 fn file(contents: &[u8]) -> Vec<u8> {
     file_of_work(contents, MIN_WORK_LOG2)
@@ -51,7 +62,14 @@ fn made() -> Vec<CorpusFile> {
     let good = contents();
     vec![
         CorpusFile::read("key", "hushkey", file(&good)),
-        refused("key-of-newer-format", "HUSH-K011", with(6, &[2, 0])),
+        CorpusFile::read("key-with-roots", "hushkey", file(&with_roots())),
+        refused("key-of-newer-format", "HUSH-K011", with(6, &[3, 0])),
+        refused("key-of-roots-without-any", "HUSH-K003", with(6, &[2, 0])),
+        refused("key-cut-roots", "HUSH-K003", file(&with_roots()[..187])),
+        refused("key-roots-out-of-order", "HUSH-K003", {
+            let all = with_roots();
+            file(&[&all[..60], &all[124..], &all[60..124]].concat())
+        }),
         refused("key-of-newer-sampler", "HUSH-K011", with(8, &[0xff, 0xff])),
         refused("key-reserved-bytes", "HUSH-K003", with(10, &[0, 1])),
         refused("key-under-another-id", "HUSH-K003", with(12, &[0; 16])),
@@ -130,9 +148,9 @@ fn damaged_files_are_refused_or_the_very_key() {
 #[test]
 fn damaged_contents_are_refused_or_a_key_under_its_own_id() {
     let path = Path::new("memory");
-    damaged("contents of a key file", 3000, &contents(), |bytes| match parse(path, bytes) {
+    let known = |bytes: &[u8]| match parse(path, bytes) {
         Ok(seed) => {
-            assert_eq!(bytes.len(), PLAIN_BYTES);
+            assert_eq!(bytes.len(), PLAIN_BYTES + ROOT_BYTES * seed.kept.all().len());
             assert_eq!(seed.key_id().to_bytes(), bytes[12..28]);
             true
         }
@@ -140,5 +158,7 @@ fn damaged_contents_are_refused_or_a_key_under_its_own_id() {
             assert!(["HUSH-K003", "HUSH-K011"].contains(&error.code()), "{error}");
             false
         }
-    });
+    };
+    damaged("contents of a key file", 3000, &contents(), known);
+    damaged("contents of a key file with roots", 3000, &with_roots(), known);
 }
