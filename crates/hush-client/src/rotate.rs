@@ -50,9 +50,12 @@ pub enum RotateWay {
 }
 
 impl RotateWay {
-    /// What a rotation does not undo, with another key for the table or without.
-    pub fn not_undone(self, has_new_key: bool) -> &'static str {
+    /// What a rotation does not undo, with another key for the table or without, and where earlier secrets are forgotten.
+    pub fn not_undone(self, has_new_key: bool, forgets: bool) -> &'static str {
         match (self, has_new_key) {
+            _ if forgets => {
+                "Whoever has a copy of the key file from before and a copy of an earlier version has the rows of that version; once its secrets are forgotten, nobody else has."
+            }
             (Self::Everything, true) => {
                 "No rotation undoes a theft: whoever has the key before and a copy of an earlier version has the rows of that version."
             }
@@ -154,7 +157,9 @@ pub fn rotate(
         if options.forget && !opened.half.schema.erasable {
             return Err(RotateError::NotErasable { place: place.name() }.into());
         }
-        let goes_on = way == RotateWay::Everything && opened.manifest.manifest().rotating;
+        // One to another key begins with that key, whatever goes on.
+        let is_under_way = opened.manifest.manifest().rotating && new_key.is_none();
+        let goes_on = way == RotateWay::Everything && is_under_way;
         if begun.is_some() || goes_on {
             (opened.manifest, true)
         } else {

@@ -234,7 +234,7 @@ pub(crate) fn rotate<'py>(
     dict.set_item("table_rows", report.table_rows)?;
     dict.set_item("domains", report.domains)?;
     dict.set_item("forgotten", report.forgotten)?;
-    dict.set_item("not_undone", way.not_undone(new_key.is_some()))?;
+    dict.set_item("not_undone", way.not_undone(new_key.is_some(), forget))?;
     dict.set_item("note", report.device_note(Front::Python))?;
     Ok(dict)
 }

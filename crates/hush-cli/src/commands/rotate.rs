@@ -30,7 +30,7 @@ pub(super) fn rotate(args: &Rotate, threads: usize) -> Result<(), Error> {
     });
     let new_key = new_key.transpose()?;
     if !args.json {
-        say(way.not_undone(new_key.is_some()));
+        say(way.not_undone(new_key.is_some(), args.forget));
     }
     let options = RotateOptions {
         way,
@@ -42,7 +42,7 @@ pub(super) fn rotate(args: &Rotate, threads: usize) -> Result<(), Error> {
     };
     let report = phases.time("rotate", || hush::rotate(place, &options, &key, &Bar::default()))?;
     if args.json {
-        return print(&format!("{}\n", terminal::json(&to_json(&report, way))));
+        return print(&format!("{}\n", terminal::json(&to_json(&report, way, args.forget))));
     }
     let times = times(&phases, start.elapsed().as_secs_f64());
     say(&format!("{}\nTime  {times}", told(&visible(&place.name()), &report, way)));
@@ -94,9 +94,9 @@ fn told(name: &str, report: &RotateReport, way: RotateWay) -> String {
     lines.join("\n")
 }
 
-fn to_json(report: &RotateReport, way: RotateWay) -> serde_json::Value {
+fn to_json(report: &RotateReport, way: RotateWay, forgets: bool) -> serde_json::Value {
     json!({
-        "not_undone": way.not_undone(report.key_before.is_some()), "version": report.version, "key": report.key,
+        "not_undone": way.not_undone(report.key_before.is_some(), forgets), "version": report.version, "key": report.key,
         "key_before": report.key_before, "resumed": report.resumed, "rows": report.rows,
         "made_bytes": report.made_bytes, "table_rows": report.table_rows, "domains": report.domains,
         "devices_need_keys": report.devices, "forgotten": report.forgotten,

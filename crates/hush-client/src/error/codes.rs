@@ -59,10 +59,10 @@ impl ClientError {
             Self::AllRows { .. } => "HUSH-C077",
             Self::NullKey { .. } => "HUSH-C078",
             Self::DuplicateKey { .. } => "HUSH-C079",
-            Self::MissingKeys { .. } => "HUSH-C080",
-            Self::ManyRows { .. } => "HUSH-C081",
-            Self::DroppedColumn { .. } => "HUSH-C082",
-            Self::NeedsColumn { .. } => "HUSH-C083",
+            Self::MissingKeys { .. } => "HUSH-C092",
+            Self::ManyRows { .. } => "HUSH-C093",
+            Self::DroppedColumn { .. } => "HUSH-C094",
+            Self::NeedsColumn { .. } => "HUSH-C095",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)

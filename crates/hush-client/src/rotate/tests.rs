@@ -216,6 +216,25 @@ fn an_interrupted_rotation_goes_on() {
     case.check(&numbers((0..45).filter(|number| *number != 1)));
 }
 
+/// To another key while one to the same key is under way: it begins anew, with that key.
+#[test]
+fn a_rotation_to_another_key_does_not_go_on_with_one_to_the_same() {
+    let mut rotation = Rotation::new();
+    let place = rotation.case.path("T");
+    {
+        let (place, options) = (TablePlace::Directory(&place), options_of(&rotation, false));
+        let destination = Destination::of(place).unwrap();
+        let opened = place.open(rotation.case.owner.seed(), &rotation.case.pins).unwrap();
+        begin(place, &options, &rotation.case.owner, &destination, &opened).unwrap();
+    }
+    assert!(rotation.manifest().rotating);
+    let report = rotation.rotate(RotateWay::Everything, Some(&rotation.next)).unwrap();
+    assert_eq!((report.resumed, report.rows, report.domains), (false, 10, 1));
+    assert_eq!(rotation.manifest().domain, 2);
+    std::mem::swap(&mut rotation.case.owner, &mut rotation.next);
+    rotation.case.check(&numbers(0..10));
+}
+
 #[test]
 fn what_cannot_be_undone_is_refused_before_anything_changes() {
     let rotation = Rotation::new();

@@ -92,7 +92,7 @@ fn columns_that_are_not_given_keep_their_values() {
     }
     let options = case.update("ward,level\nc,7.25\n", "ward");
     let refused = case.run_update(&options).unwrap_err();
-    assert_eq!((refused.code(), refused.to_string().contains("have the key of row 1")), ("HUSH-C081", true));
+    assert_eq!((refused.code(), refused.to_string().contains("have the key of row 1")), ("HUSH-C093", true));
     let report = case.run_update(&UpdateOptions { all: true, ..options }).unwrap();
     let of_ward: Vec<String> = case.texts(place, &["ward", "level"]);
     assert_eq!(report.updated as usize, of_ward.iter().filter(|line| *line == "c,7.25").count());
@@ -142,7 +142,7 @@ fn rows_whose_key_is_not_in_the_table_are_refused_left_out_or_added() {
     let given = file([4 + 1001, 10, 200]);
     let options = case.update(&given, "load");
     let refused = case.run_update(&options).unwrap_err();
-    assert_eq!(refused.code(), "HUSH-C080");
+    assert_eq!(refused.code(), "HUSH-C092");
     assert!(refused.to_string().starts_with("2 keys are not in"), "{refused}");
     case.check(&rows);
     let report = case.run_update(&UpdateOptions { missing: MissingRows::Skip, ..options.clone() }).unwrap();
@@ -156,7 +156,7 @@ fn rows_whose_key_is_not_in_the_table_are_refused_left_out_or_added() {
     // A row to be added needs all columns.
     let options = case.update("id,load\nid900,5\n", "id");
     let refused = case.run_update(&UpdateOptions { missing: MissingRows::Insert, ..options }).unwrap_err();
-    assert_eq!(refused.code(), "HUSH-C083");
+    assert_eq!(refused.code(), "HUSH-C095");
     case.check(&now);
 }
 
@@ -171,7 +171,7 @@ fn what_does_not_fit_changes_nothing() {
         ("id,load\nid1,5000\n", "id", "HUSH-D"),
         ("id,load\nid1,x\n", "id", "HUSH-D"),
         ("id,age\nid1,5\n", "id", "HUSH-S020"),
-        ("id,note\nid1,x\n", "id", "HUSH-C082"),
+        ("id,note\nid1,x\n", "id", "HUSH-C094"),
         ("id,load\nid1,5\n", "ward", "HUSH-U001"),
         ("id,load\nid1,5\n", "nobody", "HUSH-U001"),
         ("level,load\n1.5,5\n", "level", "HUSH-U001"),
