@@ -47,7 +47,7 @@ test: build $(VENV)/ok
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
 	cargo test --locked $(LIGHT)
 	cargo test --release --locked $(HEAVY)
-	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q tests
+	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q -n auto --maxprocesses 4 tests
 
 test-slow: test edge $(VENV)-spark35/ok
 	$(VENV)-spark35/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl

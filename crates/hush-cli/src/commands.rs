@@ -84,8 +84,12 @@ fn open_key_within(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey
 
 /// Opens the owner's key, whose file takes and loses the roots of tables that can be erased.
 fn open_key_to_change(args: &KeyArgs, memory_limit: Option<u64>) -> Result<OwnerKey, Error> {
-    let passphrase = passphrase::read(&key_source(args))?;
-    Ok(OwnerKey::open_to_change(&key_path(args)?, &passphrase, memory_limit)?)
+    let (path, passphrase) = (key_path(args)?, passphrase::read(&key_source(args))?);
+    let key = match memory_limit {
+        Some(limit) => OwnerKey::open_within(&path, &passphrase, limit)?,
+        None => OwnerKey::open(&path, &passphrase)?,
+    };
+    Ok(key.to_change(&path, &passphrase, args.passphrase_file.as_deref()))
 }
 
 /// The owner's key file, which is there.

@@ -30,8 +30,7 @@ pub struct OwnerKey {
 }
 
 impl OwnerKey {
-    /// Makes a new key and stores it under a passphrase, in `path` and in `backup` if given. Its file may change, as after
-    /// [`OwnerKey::open_to_change`].
+    /// Makes a new key and stores it under a passphrase, in `path` and in `backup` if given.
     ///
     /// # Errors
     /// [`ClientError::KeyFile`]: too little work; an existing file is never overwritten. [`ClientError::File`] for a backup in a directory
@@ -54,7 +53,7 @@ impl OwnerKey {
         if let Some(backup) = backup {
             store(backup, &seed, passphrase, work)?;
         }
-        Ok(Self { seed: seed.to_change(path, passphrase.opens())? })
+        Ok(Self { seed: seed.to_read(path) })
     }
 
     /// Puts the key of a file under another passphrase, and opens it. Copies of the file still open with the old one.
@@ -117,21 +116,11 @@ impl OwnerKey {
         Self::open_limited(path, passphrase, memory_limit(1))
     }
 
-    /// Opens a key file that takes the roots of tables that can be erased, and loses them when they are to be forgotten. The passphrase stays in
-    /// memory with the key.
-    ///
-    /// # Errors
-    /// As [`OwnerKey::open_within`], with a limit, and [`OwnerKey::open`].
-    pub fn open_to_change(
-        path: &Path,
-        passphrase: &Passphrase,
-        limit: Option<u64>,
-    ) -> Result<Self, ClientError> {
-        let opened = match limit {
-            Some(limit) => Self::open_within(path, passphrase, limit)?,
-            None => Self::open(path, passphrase)?,
-        };
-        Ok(Self { seed: opened.seed.to_change(path, passphrase)? })
+    /// The key, with leave to change its file at `path`: that takes the roots of tables that can be erased, and loses them when they are to be
+    /// forgotten. `again` is the file with the passphrase, which is then read again; without it the passphrase stays in memory with the key.
+    #[must_use]
+    pub fn to_change(self, path: &Path, passphrase: &Passphrase, again: Option<&Path>) -> Self {
+        Self { seed: self.seed.to_change(path, passphrase, again) }
     }
 
     /// Opens a key file in a process that may take `limit` bytes of memory.

@@ -40,12 +40,18 @@ pub(crate) enum Home {
     File(KeyFile),
 }
 
-/// A key file that its owner may change, with the passphrase that opens it.
-///
-/// *Secrecy.* Holds the passphrase for as long as it lives.
+/// A key file that its owner may change.
 pub(crate) struct KeyFile {
     pub(crate) path: PathBuf,
-    pub(crate) passphrase: SecretString,
+    pub(crate) passphrase: Known,
+}
+
+/// How its passphrase is known when it is needed again.
+pub(crate) enum Known {
+    /// In memory, for as long as this lives. Secret, wiped on drop.
+    Kept(SecretString),
+    /// As the first line of a file, which is read again.
+    InFile(PathBuf),
 }
 
 /// The roots of a key file, as they are known to this process.

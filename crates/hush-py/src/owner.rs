@@ -41,11 +41,12 @@ impl Key {
         file: Option<PathBuf>,
         weak: bool,
     ) -> PyResult<Self> {
-        let given = given(passphrase, file).or_raise(py)?;
-        let new = if weak { NewPassphrase::weak(given) } else { NewPassphrase::new(given) };
+        let text = given(passphrase, file.clone()).or_raise(py)?;
+        let new = if weak { NewPassphrase::weak(text) } else { NewPassphrase::new(text) };
         let new = new.or_raise(py)?;
         let key =
             work::run(py, |_| Ok(OwnerKey::create(&path, backup.as_deref(), &new, WorkFactor::Calibrated)?))?;
+        let key = key.to_change(&path, new.opens(), file.as_deref());
         Ok(Self { key, is_temporary: false })
     }
 
@@ -57,9 +58,9 @@ impl Key {
         passphrase: Option<&str>,
         file: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let passphrase = given(passphrase, file).or_raise(py)?;
-        let key = work::run(py, |_| Ok(OwnerKey::open_to_change(&path, &passphrase, None)?))?;
-        Ok(Self { key, is_temporary: false })
+        let passphrase = given(passphrase, file.clone()).or_raise(py)?;
+        let key = work::run(py, |_| Ok(OwnerKey::open(&path, &passphrase)?))?;
+        Ok(Self { key: key.to_change(&path, &passphrase, file.as_deref()), is_temporary: false })
     }
 
     /// A key that ends with this process.

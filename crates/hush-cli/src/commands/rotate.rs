@@ -26,7 +26,8 @@ pub(super) fn rotate(args: &Rotate, threads: usize) -> Result<(), Error> {
             descriptor: args.new_passphrase_fd,
         };
         let given = passphrase::read_named(&source, "Passphrase of the new key: ")?;
-        phases.time("new key", || Ok::<_, Error>(OwnerKey::open_to_change(path, &given, args.memory_limit)?))
+        let opened = phases.time("new key", || OwnerKey::open(path, &given))?;
+        Ok::<_, Error>(opened.to_change(path, &given, args.new_passphrase_file.as_deref()))
     });
     let new_key = new_key.transpose()?;
     if !args.json {

@@ -312,7 +312,7 @@ fn key_at(path: &std::path::Path) -> OwnerKey {
         let new = hush_keys::keyfile::NewPassphrase::new(passphrase()).unwrap();
         OwnerKey::create(path, None, &new, hush_keys::keyfile::WorkFactor::Log2(14)).unwrap();
     }
-    OwnerKey::open_to_change(path, &passphrase(), None).unwrap()
+    OwnerKey::open(path, &passphrase()).unwrap().to_change(path, &passphrase(), None)
 }
 
 /// A copy of a version is noise once its root is forgotten: to the key that made it, and to a copy of the key file from before it.

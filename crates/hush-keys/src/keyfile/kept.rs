@@ -14,20 +14,26 @@ use super::{
     Action, KeyFileError, MAX_ROOTS, NewPassphrase, Passphrase, ROOT_BYTES, WorkFactor, directory_of,
     io_error, load, open_error, read_sealed, rewrap, work_of,
 };
-use crate::kept::{Home, KeyFile, Root, RootName};
+use crate::kept::{Home, KeyFile, Known, Root, RootName};
 use crate::seed::OwnerSeed;
 
 impl OwnerSeed {
     /// The key, with leave to change its file at `path`: it takes the roots of tables that can be erased, and loses them when they are to be
-    /// forgotten. The passphrase stays in memory with the key.
-    ///
-    /// # Errors
-    /// [`KeyFileError::Empty`].
-    pub fn to_change(self, path: &Path, passphrase: &Passphrase) -> Result<Self, KeyFileError> {
-        // It was good enough when the key was made.
-        let passphrase = NewPassphrase::weak(passphrase.copy())?.secret();
-        let file = KeyFile { path: path.to_owned(), passphrase };
-        Ok(Self { home: Home::File(file), ..self })
+    /// forgotten. `again` is the file with the passphrase, which is then read again; without it a copy of the passphrase stays in memory with
+    /// the key.
+    #[must_use]
+    pub fn to_change(self, path: &Path, passphrase: &Passphrase, again: Option<&Path>) -> Self {
+        let passphrase = match again {
+            Some(file) => Known::InFile(file.to_owned()),
+            None => Known::Kept(passphrase.secret()),
+        };
+        Self { home: Home::File(KeyFile { path: path.to_owned(), passphrase }), ..self }
+    }
+
+    /// The key without leave to change its file at `path`.
+    #[must_use]
+    pub fn to_read(self, path: &Path) -> Self {
+        Self { home: Home::Fixed(path.to_owned()), ..self }
     }
 
     /// Puts the roots of these encryptions into the key file: copies of those that `of` has, new random ones for the others. What is there
@@ -105,7 +111,10 @@ impl KeyFile {
         seed: &OwnerSeed,
         change: impl FnOnce(&mut BTreeMap<RootName, Root>) -> Result<(), KeyFileError>,
     ) -> Result<(), KeyFileError> {
-        let passphrase = NewPassphrase::of_secret(self.passphrase.clone());
+        let passphrase = match &self.passphrase {
+            Known::Kept(secret) => NewPassphrase::of_secret(secret.clone()),
+            Known::InFile(file) => NewPassphrase::weak(Passphrase::from_file(file)?)?,
+        };
         let failed = |source| io_error(Action::Open, &self.path, source);
         let directory = File::open(directory_of(&self.path)).map_err(failed)?;
         flock(&directory, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
@@ -200,7 +209,7 @@ mod tests {
     }
 
     fn reopened(path: &Path) -> OwnerSeed {
-        load(path, &passphrase()).unwrap().to_change(path, &passphrase()).unwrap()
+        load(path, &passphrase()).unwrap().to_change(path, &passphrase(), None)
     }
 
     fn name(table: u8, encryption: u8) -> RootName {
@@ -259,6 +268,24 @@ mod tests {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
+    /// A passphrase in a file is not kept, and is looked for there again.
+    #[test]
+    fn a_passphrase_in_a_file_is_read_again() {
+        use std::os::unix::fs::OpenOptionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let (file, _) = made(directory.path());
+        let given = directory.path().join("passphrase");
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        options.open(&given).unwrap().write_all(PASSPHRASE.as_bytes()).unwrap();
+        let seed = load(&file, &passphrase()).unwrap().to_change(&file, &passphrase(), Some(&given));
+        seed.keep_roots(&[name(1, 1)], None).unwrap();
+        assert!(reopened(&file).has_root(&name(1, 1)));
+        std::fs::remove_file(&given).unwrap();
+        assert_eq!(seed.keep_roots(&[name(1, 2)], None).unwrap_err().code(), "HUSH-K007");
+        assert!(!reopened(&file).has_root(&name(1, 2)) && !seed.has_root(&name(1, 2)));
+    }
+
     #[test]
     fn a_key_without_leave_changes_no_file() {
         let directory = tempfile::tempdir().unwrap();
@@ -268,7 +295,7 @@ mod tests {
         let refused = read_only.keep_roots(&[name(1, 1)], None).unwrap_err();
         assert_eq!((refused.code(), std::fs::read(&file).unwrap() == bytes), ("HUSH-K025", true));
         // The file of another key is not taken for this one's.
-        let stranger = OwnerSeed::generate().unwrap().to_change(&file, &passphrase()).unwrap();
+        let stranger = OwnerSeed::generate().unwrap().to_change(&file, &passphrase(), None);
         assert_eq!(stranger.keep_roots(&[name(1, 1)], None).unwrap_err().code(), "HUSH-K018");
         assert!(std::fs::read(&file).unwrap() == bytes);
     }

@@ -101,11 +101,6 @@ impl Passphrase {
         self.0.expose_secret() == other.0.expose_secret()
     }
 
-    /// Another one with the same characters.
-    pub(super) fn copy(&self) -> Self {
-        Self::copied(self.0.expose_secret())
-    }
-
     /// For the library that stretches it.
     pub(super) fn secret(&self) -> SecretString {
         Self::copied(self.0.expose_secret()).0
