@@ -164,6 +164,44 @@ def test_a_deletion_and_an_update_may_be_killed_at_any_call(through, there, sche
         assert answer(there, place, small_key) == after
 
 
+def test_a_full_disk_stops_no_change_half_way(hush, schema, days, small_key, tmp_path):
+    """A limit on file sizes fails a write as a full disk does. The change is there as a whole or not at all, and once more with room it is there."""
+    begin(hush, schema, days, "T", small_key)
+    hush("append", days[1], "-o", "T", *small_key)
+    clear, new = Clear(days[:2]), tmp_path / "new.csv"
+    known = [name for (name,) in clear.db.execute("SELECT patient_id FROM t ORDER BY patient_id LIMIT 50").fetchall()]
+    new.write_text("patient_id,charges\n" + "".join(f"{name},7\n" for name in known), encoding="utf-8")
+    sets = f"UPDATE t SET charges = 7 WHERE patient_id IN ({', '.join(repr(name) for name in known)})"
+    extra = f"INSERT INTO t SELECT * FROM read_csv('{days[2]}', types={{'charges': 'DECIMAL(18, 2)'}})"
+    refused = 0
+    for command, change in (
+        (("update", "T", new, "--on", "patient_id"), sets),
+        (("append", days[2], "-o", "T", "--batch", "three"), extra),
+        (("delete", "T", "age > 80"), "DELETE FROM t WHERE age > 80"),
+        (("compact", "T", "--all"), None),
+        (("rotate", "T", "--new-rows"), None),
+        (("rotate", "T"), None),
+    ):
+        before = clear.answer()
+        if change:
+            clear.db.execute(change)
+        after, done = clear.answer(), False
+        for blocks in (0, 1, 2, 4, 8, 16, 24, 32, 48, 80, 200, 100_000):
+            # The signal that comes with the limit is ignored, so that the write itself fails.
+            limited = ("sh", "-c", f'trap "" XFSZ; ulimit -f {blocks}; exec "$@"', "sh")
+            process = hush.start(*command, *small_key, through=limited, stderr=subprocess.PIPE, text=True)
+            _, said = process.communicate()
+            # What cannot even remember the version that it has seen says so.
+            assert process.returncode in (0, 6) or (command[0] == "delete" and done), (command, blocks, said)
+            refused += process.returncode == 6
+            found = answer(hush, "T", small_key)
+            assert found in (before, after), (command, blocks, said)
+            assert not done or found == after, (command, blocks, said)
+            done = done or (found == after and before != after)
+        assert found == after, command
+    assert refused >= 12
+
+
 def test_a_lost_answer_to_a_commit_is_no_failure(hush, schema, days, small_key, server):
     """The manifest is committed, and the connection breaks before the answer comes."""
     begin(hush, schema, days, "T", small_key)
