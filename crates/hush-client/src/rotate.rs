@@ -183,10 +183,12 @@ pub fn rotate(
         (report.rows, report.made_bytes) = (written.rows, written.made_bytes);
         version = place.open(owner.seed(), pins)?.manifest;
     }
-    let now = version.manifest();
     if options.forget {
         // Only now: the last version that needs none of them is there, and opens.
-        place.open(owner.seed(), pins)?;
+        version = place.open(owner.seed(), pins)?.manifest;
+    }
+    let now = version.manifest();
+    if options.forget {
         let table_id = *now.table_id.as_bytes();
         let wanted: Vec<[u8; 16]> =
             now.domains().iter().filter_map(|domain| Some(*now.encryption_of(*domain)?.as_bytes())).collect();
@@ -319,8 +321,9 @@ impl Edit for Start<'_> {
         let signer = self.signer().unwrap_or(self.owner);
         if self.next.is_some() {
             let key = Digest::from_bytes(self.owner.verifying_key().to_bytes());
-            let message = succession_bytes(next.table_id, &signer.verifying_key().to_bytes());
-            next.predecessors.push(Predecessor { key, signature: self.owner.sign(&message) });
+            let until = next.version;
+            let message = succession_bytes(next.table_id, until, &signer.verifying_key().to_bytes());
+            next.predecessors.push(Predecessor { key, until, signature: self.owner.sign(&message) });
             next.key_id = signer.key_id().to_string();
         }
         let keys = signer.of_table(*next.table_id.as_bytes(), *next.encryption.as_bytes());

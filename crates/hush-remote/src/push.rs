@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use hush_protocol::code;
 use hush_protocol::table::Present;
 use hush_table::part::FileKind;
-use hush_table::{PartFile, SignedManifest, TableStore, from_hex};
+use hush_table::{PartFile, SignedManifest, TableStore, to_hex};
 
 use super::deliver::commit;
 use super::transport::{Call, Transport};
@@ -125,8 +125,7 @@ fn check_place(transport: &Transport, base: &str, manifest: &SignedManifest) -> 
     };
     let body = manifest.manifest();
     let (url, table) = (transport.url().to_owned(), body.table.clone());
-    let key = from_hex(&present.verifying_key).and_then(|key| key.try_into().ok());
-    if key.is_none_or(|key| !manifest.is_of_successor(&key)) {
+    if present.verifying_key != to_hex(manifest.key_at(present.version)) {
         return Err(RemoteError::OtherOwner { url, table });
     }
     if present.table_id != body.table_id.to_string() {

@@ -419,7 +419,7 @@ fn check_parts(
 
 fn check_succession(current: &SignedManifest, next: &SignedManifest) -> Result<(), ApiError> {
     let (old, new) = (current.manifest(), next.manifest());
-    if !next.is_of_successor(current.key()) || new.table_id != old.table_id {
+    if next.key_at(old.version) != current.key() || new.table_id != old.table_id {
         return Err(Code::OtherOwner.into());
     }
     if new.version <= old.version { Err(Code::OldVersion.into()) } else { Ok(()) }

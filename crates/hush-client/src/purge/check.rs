@@ -52,8 +52,8 @@ pub fn check_statement(
     let present = place.look(pins)?;
     let body = present.manifest();
     let other = |what| PurgeError::OtherTable { path: path.to_owned(), what, place: place.name() };
-    // It may be of a key that the table had when it was purged.
-    if !present.is_of_successor(&verified.key) {
+    // The key that the table had when it was purged.
+    if *present.key_at(statement.version) != verified.key {
         return Err(other("a table of another owner").into());
     }
     if body.table_id != statement.table_id {

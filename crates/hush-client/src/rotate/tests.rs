@@ -148,6 +148,27 @@ fn another_key_gets_the_table_without_a_row_written_anew() {
     rotation.case.check(&numbers(0..12));
 }
 
+/// A key may have the table again: it opens it, and the one between does not.
+#[test]
+fn a_table_goes_back_to_a_key_that_it_had() {
+    let mut rotation = Rotation::new();
+    rotation.rotate(RotateWay::Rewrap, Some(&rotation.next)).unwrap();
+    std::mem::swap(&mut rotation.case.owner, &mut rotation.next);
+    rotation.rotate(RotateWay::Everything, Some(&rotation.next)).unwrap();
+    assert_eq!(
+        (rotation.opens(&rotation.next), rotation.opens(&rotation.case.owner)),
+        (Ok(()), Err("HUSH-K022"))
+    );
+    std::mem::swap(&mut rotation.case.owner, &mut rotation.next);
+    rotation.case.append(10..12, None).unwrap();
+    rotation.case.check(&numbers(0..12));
+    // And on to the other one once more: that is no rotation of before which would be complete.
+    let report = rotation.rotate(RotateWay::Rewrap, Some(&rotation.next)).unwrap();
+    assert!(!report.resumed);
+    std::mem::swap(&mut rotation.case.owner, &mut rotation.next);
+    rotation.case.check(&numbers(0..12));
+}
+
 /// Whoever has the key before, a copy of all versions and the new manifest has nothing of the rows to come.
 #[test]
 fn the_key_before_derives_nothing_of_a_new_domain() {

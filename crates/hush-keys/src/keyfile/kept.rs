@@ -61,16 +61,18 @@ impl OwnerSeed {
         })
     }
 
-    /// Takes roots out of the key file: those of table `table_id` whose encryptions are not among `wanted`. The bytes of the file that was there
-    /// are overwritten where they lay. Gives the number of roots that went.
+    /// Takes roots out of the key file: those of table `table_id` that this key knows and whose encryptions are not among `wanted`. A root that
+    /// another process has put there meanwhile stays. The bytes of the file that was there are overwritten where they lay. Gives the number of roots
+    /// that went.
     ///
     /// # Errors
     /// As [`OwnerSeed::keep_roots`].
     pub fn forget_roots(&self, table_id: [u8; 16], wanted: &[[u8; 16]]) -> Result<usize, KeyFileError> {
-        let mut gone = 0;
+        let (known, mut gone) = (self.kept.all(), 0);
         self.change_roots(|roots| {
             let count = roots.len();
-            roots.retain(|name, _| name.table_id != table_id || wanted.contains(&name.encryption));
+            let stays = |name: &RootName| name.table_id != table_id || wanted.contains(&name.encryption);
+            roots.retain(|name, _| stays(name) || !known.contains_key(name));
             gone = count - roots.len();
             Ok(())
         })?;
@@ -266,6 +268,17 @@ mod tests {
         before.read_to_end(&mut bytes).unwrap();
         assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    /// Another process begins a domain of the same table meanwhile: its rows are under that root alone.
+    #[test]
+    fn a_root_that_another_process_has_just_made_is_not_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, seed) = made(directory.path());
+        seed.keep_roots(&[name(1, 1)], None).unwrap();
+        reopened(&file).keep_roots(&[name(1, 2)], None).unwrap();
+        assert_eq!(seed.forget_roots([1; 16], &[]).unwrap(), 1);
+        assert_eq!([1, 2].map(|encryption| reopened(&file).has_root(&name(1, encryption))), [false, true]);
     }
 
     /// A passphrase in a file is not kept, and is looked for there again.

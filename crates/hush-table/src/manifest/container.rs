@@ -189,9 +189,10 @@ impl SignedManifest {
         &self.key
     }
 
-    /// Whether `key` made this version, or has signed over its table to the key that did, through others or not.
-    pub fn is_of_successor(&self, key: &[u8; 32]) -> bool {
-        self.key == *key || self.manifest.predecessors.iter().any(|before| before.key.as_bytes() == key)
+    /// The verifying key whose version `version` of the table was, or will be as long as it is not handed over.
+    pub fn key_at(&self, version: u64) -> &[u8; 32] {
+        let before = self.manifest.predecessors.iter().find(|before| version < before.until);
+        before.map_or(&self.key, |before| before.key.as_bytes())
     }
 
     /// Accepts only this signer.
