@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Manifests: what becomes a table, and what must not replace one.
 
+use ed25519_dalek::{Signer, SigningKey};
+use hush_table::manifest::{Predecessor, key_id, succession_bytes};
+use hush_table::{Digest, Manifest, SignedManifest};
+
 use crate::fixture::{PLAIN, ROWS, Recipe};
 use crate::harness::start;
 
@@ -110,6 +114,49 @@ fn only_the_owner_replaces_a_table_and_only_by_newer_versions() {
     let third = Recipe { version: 3, seed: 7, ..PLAIN }.make();
     assert_eq!(third.push(&service), 201);
     assert_eq!(service.get(&third.base()).json()["version"], 3);
+}
+
+/// The same table as version `version`, signed by the key of the last number of `owners`. Each of these is a key and the first version that was
+/// not its own any more.
+fn handed_over(of: &Manifest, version: u64, owners: &[(u8, u64)], signer: u8) -> SignedManifest {
+    let key = |number: u8| SigningKey::from_bytes(&[number; 32]);
+    let next = owners.iter().skip(1).map(|(owner, _)| *owner).chain([signer]);
+    let predecessors = owners.iter().zip(next).map(|((owner, until), next)| {
+        let message = succession_bytes(of.table_id, *until, &key(next).verifying_key().to_bytes());
+        let verifying = Digest::from_bytes(key(*owner).verifying_key().to_bytes());
+        Predecessor { key: verifying, until: *until, signature: key(*owner).sign(&message).to_bytes() }
+    });
+    let verifying = key(signer).verifying_key().to_bytes();
+    let predecessors = predecessors.collect();
+    let manifest = Manifest { version, predecessors, key_id: key_id(&verifying), ..of.clone() };
+    SignedManifest::sign(manifest, &verifying, |bytes| key(signer).sign(bytes).to_bytes()).unwrap()
+}
+
+/// Attack: whoever had the table once keeps the signature that gave it, and whoever has it now keeps the table.
+#[test]
+fn a_table_passes_to_the_key_that_its_owner_signed_and_to_no_other() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    assert_eq!(table.push(&service), 201);
+    let (path, body) = (table.manifest_path(), table.manifest.manifest());
+    let put = |manifest: &SignedManifest| {
+        let answer = service.put(&path, manifest.as_bytes());
+        if answer.status < 300 { "taken".to_owned() } else { answer.code() }
+    };
+    let foreign = "HUSH-V017";
+    // Another key, with no signature of the owner's, or with that of somebody else's owner.
+    assert_eq!(put(&handed_over(body, 2, &[], 2)), foreign);
+    assert_eq!(put(&handed_over(body, 2, &[(3, 2)], 2)), foreign);
+    assert_eq!(put(&handed_over(body, 2, &[(1, 2)], 2)), "taken");
+    // The key before has given it away.
+    assert_eq!(put(&handed_over(body, 3, &[], 1)), foreign);
+    // It comes back with version 4, and the key between cannot take it again by the signature of version 2.
+    assert_eq!(put(&handed_over(body, 4, &[(1, 2), (2, 4)], 1)), "taken");
+    assert_eq!(put(&handed_over(body, 5, &[(1, 2)], 2)), foreign);
+    assert_eq!(put(&handed_over(body, 5, &[(1, 2), (2, 4)], 1)), "taken");
+    // Two handed over at once, as a copy that was rotated twice is pushed.
+    assert_eq!(put(&handed_over(body, 9, &[(1, 2), (2, 4), (1, 7), (5, 8)], 6)), "taken");
+    assert_eq!(put(&handed_over(body, 10, &[(1, 2), (2, 4), (1, 7)], 5)), foreign);
 }
 
 #[test]
