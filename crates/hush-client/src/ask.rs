@@ -60,8 +60,8 @@ impl OwnedTable {
     pub fn plan(&self, sql: &str) -> Result<QueryPlan, ClientError> {
         let digest = self.manifest.digest().to_string();
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
-        let half = &self.half;
-        Ok(plan_query(&half.schema, &half.encodings, &self.site(), &digest, &query, &Limits::default())?)
+        let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
+        Ok(plan_query(schema, &encodings, &self.site(), &digest, &query, &Limits::default())?)
     }
 
     /// Asks a question.

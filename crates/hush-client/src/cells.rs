@@ -30,6 +30,11 @@ impl Cells {
         }
     }
 
+    /// What rows have of an encoding that their part lacks.
+    pub(crate) fn zeros(is_approximate: bool, rows: usize) -> Self {
+        if is_approximate { Self::Approx(vec![0.0; rows]) } else { Self::Exact(vec![I256::ZERO; rows]) }
+    }
+
     /// The values at `rows`; `None` where there is none.
     pub(crate) fn at(&self, rows: &[usize]) -> Option<Self> {
         Some(match self {

@@ -2,6 +2,7 @@
 //! Encrypting one chunk: every encoded column, and the sealed ones.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
@@ -26,8 +27,8 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) positions: BTreeMap<&'a str, usize>,
     /// Sealed columns: place in the batch and name.
     pub(crate) sealed: Vec<(usize, &'a str)>,
-    /// The key of each.
-    pub(crate) seals: &'a [SealKey],
+    /// Number and key of each.
+    pub(crate) seals: &'a [Seal],
     /// The scheme of the encoded columns.
     pub(crate) scheme: &'a dyn Scheme,
     /// The append that the chunks are of.
@@ -39,7 +40,7 @@ impl<'a> ChunkPlan<'a> {
     pub(crate) fn new(
         schema: &'a Schema,
         keys: &'a ColumnKeys,
-        seals: &'a [SealKey],
+        seals: &'a [Seal],
         scheme: &'a dyn Scheme,
     ) -> Self {
         let (positions, sealed) = (schema.positions(), sealed_columns(schema));
@@ -76,20 +77,33 @@ impl<'a> ChunkPlan<'a> {
     }
 
     fn seal_columns(&self, index: u32, batch: &RowBatch) -> Result<Vec<Bytes>, ClientError> {
-        let seal_one = |((number, (place, name)), seal): ((u32, &(usize, &str)), &SealKey)| {
+        let seal_one = |((place, name), seal): (&(usize, &str), &Seal)| {
             let Some(Some(ColumnData::Array(array))) = batch.columns.get(*place) else {
                 return Err(ClientError::Internal { what: "a sealed column's data was not read" });
             };
             let plain = Zeroizing::new(to_ipc(name, array)?);
-            Ok(seal.seal(&sealed_place(number, self.append, index), &plain)?.into())
+            Ok(seal.key.seal(&sealed_place(seal.number, self.append, index), &plain)?.into())
         };
-        (0..).zip(&self.sealed).zip(self.seals).map(seal_one).collect()
+        self.sealed.iter().zip(self.seals).map(seal_one).collect()
     }
 }
 
-/// The keys of the sealed columns, in file order.
-pub(crate) fn seals_of(keys: TableKeys<'_>, schema: &Schema) -> Vec<SealKey> {
-    (0..sealed_columns(schema).len() as u32).map(|number| keys.column_seal(number)).collect()
+/// What seals a column.
+pub(crate) struct Seal {
+    /// Its number in the manifest.
+    pub(crate) number: u32,
+    /// Its key.
+    pub(crate) key: SealKey,
+}
+
+/// The numbers and keys of sealed columns, in file order.
+pub(crate) fn seals_of(keys: TableKeys<'_>, numbers: impl IntoIterator<Item = u32>) -> Vec<Seal> {
+    numbers.into_iter().map(|number| Seal { number, key: keys.column_seal(number) }).collect()
+}
+
+/// The numbers of the sealed columns of a table that is encrypted from its source.
+pub(crate) fn first_numbers(schema: &Schema) -> Range<u32> {
+    0..sealed_columns(schema).len() as u32
 }
 
 /// Sealed columns: place in a batch and name, in file order.

@@ -259,7 +259,7 @@ impl<'a> Compaction<'a> {
     fn look_again(&self) -> Result<Opened, ClientError> {
         let found = self.place.open(self.owner, &self.options.pins)?;
         let (first, now) = (self.opened.manifest.manifest(), found.manifest.manifest());
-        if now.encryption != first.encryption || now.encodings != first.encodings {
+        if !now.is_written_like(first) {
             return Err(ClientError::Reencrypted { place: self.place.name() });
         }
         Ok(found)

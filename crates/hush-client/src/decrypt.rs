@@ -3,6 +3,7 @@
 
 mod parts;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema as ArrowSchema;
@@ -16,6 +17,7 @@ pub(crate) use self::parts::{ChunkRows, PartReader, check_declared};
 use crate::cells::decrypt::body_of;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
+use crate::packing::ColumnKey;
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
 use crate::release::{Counted, Releases, approximate, is_approximate};
@@ -78,22 +80,17 @@ impl TableDecryption {
     /// that error, for more numbers than the budget has left.
     pub fn released(mut self, digits: i32) -> Result<Self, ClientError> {
         Releases::require_own_rows(&self.parts.manifest)?;
-        let numbers = self
-            .parts
-            .keys
-            .present()
-            .columns
-            .iter()
-            .filter(|key| self.parts.is_needed(key) && is_approximate(key))
-            .map(|key| {
-                let of_part = |entry: &PartEntry| -> Result<u64, ClientError> {
-                    let full = u64::from(body_of(key, 0, CHUNK_ROWS)?.1.element_count);
-                    let rest = entry.rows - u64::from(entry.chunks - 1) * u64::from(CHUNK_ROWS);
-                    let last = u64::from(body_of(key, 0, rest as u32)?.1.element_count);
-                    Ok(u64::from(entry.chunks - 1) * full + last)
-                };
-                self.parts.manifest.parts.iter().map(of_part).sum::<Result<u64, _>>()
-            });
+        let of_column = |key: &ColumnKey, entry: &PartEntry| -> Result<u64, ClientError> {
+            let full = u64::from(body_of(key, 0, CHUNK_ROWS)?.1.element_count);
+            let rest = entry.rows - u64::from(entry.chunks - 1) * u64::from(CHUNK_ROWS);
+            let last = u64::from(body_of(key, 0, rest as u32)?.1.element_count);
+            Ok(u64::from(entry.chunks - 1) * full + last)
+        };
+        let of_part = |entry: &PartEntry| {
+            let keys = self.parts.needed_keys(entry.generation).filter(|key| is_approximate(key));
+            keys.map(|key| of_column(key, entry)).sum::<Result<u64, _>>()
+        };
+        let numbers = self.parts.manifest.parts.iter().map(of_part);
         self.releases.require_budget(numbers.sum::<Result<u64, _>>()?)?;
         self.digits = Some(digits);
         Ok(self)
@@ -104,7 +101,9 @@ impl TableDecryption {
         match self.digits {
             Some(_) => Vec::new(),
             None => {
-                approximate(self.parts.keys.present().columns.iter().filter(|key| self.parts.is_needed(key)))
+                let parts = &self.parts.manifest.parts;
+                let generations: BTreeSet<u32> = parts.iter().map(|part| part.generation).collect();
+                approximate(generations.into_iter().flat_map(|number| self.parts.needed_keys(number)))
             }
         }
     }

@@ -209,7 +209,7 @@ impl Committer<'_> {
     /// The version that another writer made, if a change fits it that was prepared for the one before.
     fn look_again(&self, before: &Opened, found: &SignedManifest) -> Result<Opened, ClientError> {
         let (first, found) = (before.manifest.manifest(), found.manifest());
-        if found.encryption != first.encryption || found.encodings != first.encodings {
+        if !found.is_written_like(first) {
             return Err(ClientError::Reencrypted { place: self.place.name() });
         }
         self.place.open(self.owner, self.pins)

@@ -103,7 +103,7 @@ pub fn revoke_device(
         let before = next.parts.len();
         next.parts.retain(|part| !is_its(part));
         next.rows = next.parts.iter().fold(0, |rows, part| rows.saturating_add(part.rows));
-        next.forget_empty_domains();
+        next.forget_unused();
         (revoked.removed_deliveries, revoked.removed_rows) = ((before - next.parts.len()) as u64, its_rows);
         revoked.left_rows = merged_rows;
         if !keeps_owner_parts(signed.manifest(), &next) {

@@ -234,6 +234,9 @@ pub enum ClientError {
     /// A rotation that is refused.
     #[error(transparent)]
     Rotate(#[from] crate::rotate::error::RotateError),
+    /// Columns that are not altered.
+    #[error(transparent)]
+    Alter(#[from] crate::alter::error::AlterError),
     /// A bug of ours.
     #[error("internal: {what}")]
     Internal {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The cost and leakage of a query before it runs; after a run, measured beside predicted figures.
 
+use hush_exec::answer::Strata;
 use hush_exec::clear_half_bytes;
 use hush_plan::plan::Task;
 use hush_plan::predict::{
@@ -224,6 +225,7 @@ fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
         clear_bytes: bytes(part.clear),
         encrypted_bytes: bytes(part.encrypted),
         domain: part.domain,
+        generation: part.generation,
     };
     let clear = |column: &hush_table::ClearColumn| ClearColumn {
         name: column.name.clone(),
@@ -233,6 +235,7 @@ fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
     TableShape {
         parts: manifest.parts.iter().map(part).collect(),
         domains: manifest.domains(),
+        lacking: Strata::of(manifest).into_lacking(),
         clear: manifest.clear_columns.iter().map(clear).collect(),
     }
 }

@@ -16,6 +16,7 @@
 //! others than the key's owner.
 
 mod account;
+mod alter;
 mod append;
 mod arrays;
 mod ask;
@@ -76,6 +77,7 @@ mod threads;
 mod update;
 
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
+pub use alter::{AlterError, AlterOptions, AlterReport, alter};
 pub use append::{AppendOptions, AppendReport, append};
 pub use ask::{Outcome, PreparedQuery};
 pub use columns::kernels;

@@ -225,7 +225,7 @@ pub fn encrypt(
     }
     let rows = schema.max_rows.max(source.rows().unwrap_or(0));
     let encodings = plan_encodings(&schema, &needs, rows)?;
-    let half = PrivateHalf { schema, encodings };
+    let half = PrivateHalf { schema, encodings, pending: None };
     let store = place.made()?;
     let pool = thread_pool(options.threads)?;
     let encryption = Encryption {

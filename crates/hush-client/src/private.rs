@@ -7,7 +7,8 @@ pub(crate) mod mutations;
 
 use hush_keys::TableKeys;
 use hush_plan::schema::file::{from_toml, to_toml};
-use hush_plan::{EncodingId, PrivateEncoding, Schema, unpacked_encoding};
+use hush_plan::{EncodingId, PrivateEncoding, Protection, Quantity, Schema, unpacked_encoding};
+use hush_table::Manifest;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -23,6 +24,8 @@ pub struct PrivateHalf {
     pub schema: Schema,
     /// The encoded columns with their quantities and bounds.
     pub encodings: Vec<PrivateEncoding>,
+    /// The schema that the table gets once all parts have the encodings that it needs.
+    pub pending: Option<Schema>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -31,6 +34,8 @@ struct Stored {
     format: u16,
     schema: String,
     encodings: Vec<PrivateEncoding>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pending: Option<String>,
 }
 
 impl PrivateHalf {
@@ -39,12 +44,44 @@ impl PrivateHalf {
     /// # Errors
     /// [`ClientError::Seal`] if there is no entropy.
     pub(crate) fn seal(&self, keys: TableKeys<'_>) -> Result<Vec<u8>, ClientError> {
-        let stored =
-            Stored { format: FORMAT, schema: to_toml(&self.schema), encodings: self.encodings.clone() };
+        let stored = Stored {
+            format: FORMAT,
+            schema: to_toml(&self.schema),
+            encodings: self.encodings.clone(),
+            pending: self.pending.as_ref().map(to_toml),
+        };
         let json = serde_json::to_vec(&stored)
             .map_err(|_| ClientError::Internal { what: "the private half does not serialise" })?;
         let plain = Zeroizing::new(json);
         Ok(keys.schema_seal().seal(PLACE, &plain)?)
+    }
+
+    /// The encodings that plans may use: those that every part has, or lacks because it has no values of their columns. What a part lacks is 0 in
+    /// it, which is right for missing values alone.
+    pub(crate) fn usable(&self, manifest: &Manifest) -> Vec<PrivateEncoding> {
+        let is_whole = |encoding: &&PrivateEncoding| self.incomplete(manifest, encoding).is_empty();
+        self.encodings.iter().filter(is_whole).cloned().collect()
+    }
+
+    /// The generations whose parts lack an encoding and have values of all its columns.
+    pub(crate) fn incomplete(&self, manifest: &Manifest, encoding: &PrivateEncoding) -> Vec<u32> {
+        let columns = encoding.quantity.columns();
+        let lacking = manifest.lacking(encoding.public.id).into_iter();
+        lacking
+            .filter(|generation| columns.iter().all(|name| self.has(manifest, *generation, name)))
+            .collect()
+    }
+
+    /// Whether the parts of a generation have values of a column.
+    pub(crate) fn has(&self, manifest: &Manifest, generation: u32, column: &str) -> bool {
+        let is_encrypted = self.schema.protected(Protection::Encrypt).any(|known| known.name == column);
+        let value = Quantity::Value(column.to_owned());
+        let values: Vec<EncodingId> = (self.encodings.iter())
+            .filter(|encoding| encoding.quantity == value)
+            .map(|encoding| encoding.public.id)
+            .collect();
+        // Of a column without values nothing can be said but that it may have been there.
+        !is_encrypted || values.is_empty() || values.iter().any(|id| !manifest.lacks(generation, *id))
     }
 
     /// The quantity of an encoded column, described with the names of the owner's columns.
@@ -68,8 +105,9 @@ impl PrivateHalf {
         if stored.format != FORMAT {
             return Err(unreadable("of another version"));
         }
-        let schema = from_toml(&stored.schema).map_err(|_| unreadable("not a schema"))?;
-        Ok(Self { schema, encodings: stored.encodings })
+        let read = |text: &String| from_toml(text).map_err(|_| unreadable("not a schema"));
+        let (schema, pending) = (read(&stored.schema)?, stored.pending.as_ref().map(read).transpose()?);
+        Ok(Self { schema, encodings: stored.encodings, pending })
     }
 }
 

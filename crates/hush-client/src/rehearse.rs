@@ -96,7 +96,7 @@ fn run(
     preamble(&account);
 
     let owner = phases.time("keys", OwnerSeed::generate)?;
-    let half = PrivateHalf { schema, encodings };
+    let half = PrivateHalf { schema, encodings, pending: None };
     let store = TableStore::memory();
     let scheme: &'static dyn Scheme = if options.dry_run { &NoOp } else { &Lattice };
     let encryption = Encryption {
@@ -265,7 +265,7 @@ fn verify(
         .aggregates
         .iter()
         .any(|aggregate| matches!(aggregate, OwnerAggregate::Product { .. }));
-    let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new() };
+    let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new(), pending: None };
     check_reading(source, &half.schema)?;
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
     let encryption = Encryption {

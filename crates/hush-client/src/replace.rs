@@ -198,14 +198,14 @@ fn present_on(server: &RemoteServer, next: &Manifest) -> Result<Option<Present>,
 /// Whether a version was made from another one, and not from the source: it has all its parts under the same secrets, or says itself that it
 /// comes from it.
 fn continues(before: &Manifest, next: &Manifest) -> bool {
-    let has_parts = || before.parts.iter().all(|part| next.parts.contains(part));
+    let has_parts =
+        || before.encodings == next.encodings && before.parts.iter().all(|part| next.parts.contains(part));
     let is_since = |change: &&Change| change.version > before.version;
     let is_encrypted_anew =
         || next.changes.iter().filter(is_since).any(|change| change.what == ChangeKind::Encrypt);
     let comes_from =
         || before.changes.last().is_some_and(|last| next.changes.contains(last)) && !is_encrypted_anew();
-    let is_same = before.table_id == next.table_id && before.encodings == next.encodings;
-    is_same && (before.encryption == next.encryption && has_parts() || comes_from())
+    before.table_id == next.table_id && (before.encryption == next.encryption && has_parts() || comes_from())
 }
 
 #[cfg(test)]
@@ -257,7 +257,7 @@ mod tests {
         let source = Source::from_bytes("x\n1\n2\n".into(), &OpenOptions::default()).unwrap();
         let schema = Schema { approved: true, ..propose_schema(&source, &Policy::default()).unwrap().schema }
             .all_clear();
-        let half = PrivateHalf { schema, encodings: Vec::new() };
+        let half = PrivateHalf { schema, encodings: Vec::new(), pending: None };
         let pool = thread_pool(1).unwrap();
         let write = |replaces| {
             let (source, half) = (&source, &half);

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hush_keys::{OwnerSeed, SealKey, TableKeys, TableRoots};
+use hush_keys::{OwnerSeed, TableKeys, TableRoots};
+use hush_plan::PrivateEncoding;
 use hush_table::Manifest;
 
-use crate::chunk::seals_of;
+use crate::chunk::{Seal, seals_of};
 use crate::columns::{ColumnKeys, keys_of};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
@@ -61,17 +62,21 @@ pub(crate) struct DomainKeys {
     /// Of the encoded columns.
     pub(crate) columns: ColumnKeys,
     /// Of the sealed columns, in file order.
-    pub(crate) seals: Vec<SealKey>,
+    pub(crate) seals: Vec<Seal>,
 }
 
 impl DomainKeys {
-    /// Derives the keys of a domain.
+    /// Derives the keys of a domain, for these encodings and sealed columns.
     ///
     /// # Errors
     /// As [`ColumnKeys::derive`].
-    pub(crate) fn derive(keys: TableKeys<'_>, half: &PrivateHalf) -> Result<Self, ClientError> {
-        let columns = ColumnKeys::derive(keys, &half.encodings)?;
-        Ok(Self { columns, seals: seals_of(keys, &half.schema) })
+    pub(crate) fn derive(
+        keys: TableKeys<'_>,
+        encodings: &[PrivateEncoding],
+        sealed: impl IntoIterator<Item = u32>,
+    ) -> Result<Self, ClientError> {
+        let columns = ColumnKeys::derive(keys, encodings)?;
+        Ok(Self { columns, seals: seals_of(keys, sealed) })
     }
 }
 
@@ -97,7 +102,10 @@ impl RowKeys {
         if half.schema.erasable && manifest.domains().iter().any(|number| !roots.has(*number)) {
             return Err(ClientError::NoRoot { place: manifest.table.clone() });
         }
-        let derive = |domain| DomainKeys::derive(domain_keys(&roots, owner, manifest, domain)?, half);
+        let derive = |domain| {
+            let keys = domain_keys(&roots, owner, manifest, domain)?;
+            DomainKeys::derive(keys, &half.encodings, manifest.sealed_numbers())
+        };
         let earlier = manifest.earlier.iter().map(|domain| Ok((domain.number, derive(domain.number)?)));
         let earlier = Arc::new(earlier.collect::<Result<_, ClientError>>()?);
         let keys = Self { present: Arc::new(derive(manifest.domain)?), earlier };

@@ -140,7 +140,7 @@ impl OpenPart {
         Ok(Self {
             id,
             clear: has_clear.then(|| ClearPartWriter::new(&encryptor.clear)).transpose()?,
-            encrypted: (!ids.is_empty()).then(|| EncryptedPartWriter::new(&ids, 0, 0)),
+            encrypted: (!ids.is_empty()).then(|| EncryptedPartWriter::new(&ids, &[], 0)),
             rows: 0,
             chunks: 0,
         })

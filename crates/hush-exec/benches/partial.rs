@@ -171,7 +171,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
     let numbers: Vec<i64> = (0..rows as i64).map(|row| row.wrapping_mul(0x9e37_79b9) % 1_000_003).collect();
     let (mut parts, mut first) = (Vec::new(), 0_u32);
     for numbers in numbers.chunks(rows.div_ceil(PARTS).next_multiple_of(CHUNK_ROWS as usize)) {
-        let mut encrypted = EncryptedPartWriter::new(&[EncodingId(0)], 0, first);
+        let mut encrypted = EncryptedPartWriter::new(&[EncodingId(0)], &[], first);
         let mut clear = ClearPartWriter::new(&batch(&[]).schema()).unwrap();
         let chunks = numbers.par_chunks(CHUNK_ROWS as usize).enumerate();
         let encoded: Vec<_> = chunks.map(|(index, numbers)| encode(first + index as u32, numbers)).collect();
@@ -193,6 +193,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
             first_chunk: None,
             dead: None,
             domain: 0,
+            generation: 0,
         });
         first += count;
     }
@@ -214,6 +215,9 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         clear_columns: vec![ClearColumn::new("n", schema.field(0).data_type()).unwrap()],
         encodings: vec![Encoding { id: EncodingId(0), params: SET.to_owned(), packing }],
         sealed_columns: 0,
+        unsealed: Vec::new(),
+        generation: 0,
+        generations: Vec::new(),
         parts,
         devices: DeviceRules::default(),
         chains: Vec::new(),

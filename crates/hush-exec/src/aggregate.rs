@@ -7,6 +7,7 @@
 //! do not fit the memory limit, groups are worked off in batches with one pass over the table each.
 //!
 //! Parts of different domains are under different secrets, so each domain has blocks of its own, and a part adds to those of its domain.
+//! Columns that some parts lack have blocks of their own, to which these parts add nothing.
 //!
 //! A job over some of the parts gives a partial answer by the same way; [`combine`] adds them up.
 //!
@@ -28,7 +29,7 @@ use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::MaskSet;
 use crate::clear::scalar::Scope;
 use crate::clear::{counts, totals};
-use crate::conform;
+use crate::conform::{self, Strata};
 use crate::error::ExecError;
 use crate::job::{Extent, Job};
 use crate::scheme::{RunningSums, Scheme};
@@ -69,7 +70,7 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &AggregateTask) -> Result<Vec<u8>,
 /// [`ExecError::Plan`] if the table has no such encoded columns.
 fn blocks(job: &Job, task: &AggregateTask) -> Result<Vec<Block>, ExecError> {
     let manifest = job.snapshot.manifest();
-    let shape = conform::aggregate(task, &manifest.encodings, &manifest.domains())?;
+    let shape = conform::aggregate(task, &manifest.encodings, &Strata::of(manifest))?;
     shape.blocks.into_iter().map(|block| Ok(Block { ring: table::ring(block.set)?, block })).collect()
 }
 

@@ -17,7 +17,7 @@ use hush_table::Digest;
 
 use crate::parts::PartSet;
 
-pub use crate::conform::{SumBlock, SumPlace, sum_blocks};
+pub use crate::conform::{Strata, SumBlock, SumPlace, sum_blocks};
 pub(crate) use clear::write_clear;
 pub(crate) use write::{AnswerHead, RowsChunkParts, encode_aggregate, encode_rows};
 

@@ -6,11 +6,13 @@
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
+use std::collections::BTreeMap;
+
 use hush_params::ParamSet;
 use hush_params::size::MAX_ROUNDED_BITS;
 use hush_plan::plan::{AggregateTask, EncryptedSum, RowsTask, Task};
 use hush_plan::{Encoding, EncodingId, Packing, ServerPlan};
-use hush_table::Digest;
+use hush_table::{Digest, Manifest};
 
 use crate::PlanFault;
 use crate::program::{self, ProgramShape};
@@ -26,11 +28,13 @@ pub(crate) struct ParsedPlan {
     pub(crate) manifest: Digest,
 }
 
-/// One domain, one mask and one parameter set: the sums that share the `a` half of their answer.
+/// One domain, one mask, one parameter set and the same parts: the sums that share the `a` half of their answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SumBlock {
     /// The domain of the parts that are summed ([`hush_table::manifest::Domain`]).
     pub domain: u32,
+    /// The generations whose parts lack the columns, so that nothing of them is summed ([`hush_table::manifest::Generation`]).
+    pub without: Vec<u32>,
     /// Index into the plan's masks.
     pub mask: usize,
     /// The parameter set.
@@ -48,8 +52,41 @@ pub struct SumPlace {
     pub body: usize,
 }
 
-/// Groups the sums of a plan by mask and parameter set, in order of first appearance, for each of a table's domains
-/// ([`hush_table::Manifest::domains`]). Gives the blocks, and of each sum its places, one for each domain: what a sum is over all rows is the sum of
+/// How the parts of a table differ, as far as sums over them are kept apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strata {
+    /// Numbers of the domains, rising ([`Manifest::domains`]).
+    domains: Vec<u32>,
+    /// Encodings that some parts lack, with the generations of these ([`Manifest::lacking`]).
+    lacking: BTreeMap<EncodingId, Vec<u32>>,
+}
+
+impl Strata {
+    /// Of a table's parts.
+    pub fn of(manifest: &Manifest) -> Self {
+        let ids = manifest.encodings.iter().map(|encoding| encoding.id);
+        let lacking = ids.map(|id| (id, manifest.lacking(id))).filter(|(_, lacking)| !lacking.is_empty());
+        Self { domains: manifest.domains(), lacking: lacking.collect() }
+    }
+
+    /// Of parts that are all alike.
+    pub fn none() -> Self {
+        Self { domains: vec![0], lacking: BTreeMap::new() }
+    }
+
+    /// Encodings that some parts lack, with the generations of these.
+    pub fn into_lacking(self) -> BTreeMap<EncodingId, Vec<u32>> {
+        self.lacking
+    }
+
+    /// The generations that lack an encoding.
+    fn without(&self, id: EncodingId) -> &[u32] {
+        self.lacking.get(&id).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Groups the sums of a plan by mask, parameter set and the parts that have their columns, in order of first appearance, for each of a
+/// table's domains. Gives the blocks, and of each sum its places, one for each domain: what a sum is over all rows is the sum of
 /// the numbers there.
 ///
 /// Server and owner both call this, because an answer does not repeat its plan.
@@ -59,9 +96,9 @@ pub struct SumPlace {
 pub fn sum_blocks(
     sums: &[EncryptedSum],
     encodings: &[Encoding],
-    domains: &[u32],
+    strata: &Strata,
 ) -> Result<(Vec<SumBlock>, Vec<Vec<SumPlace>>), PlanFault> {
-    let (of_one, places) = blocks_of_domain(sums, encodings)?;
+    let (domains, (of_one, places)) = (&strata.domains, blocks_of_domain(sums, encodings, strata)?);
     let of_domain = |domain: &u32| {
         of_one.iter().map(|block| SumBlock { domain: *domain, ..block.clone() }).collect::<Vec<_>>()
     };
@@ -76,14 +113,19 @@ pub fn sum_blocks(
 fn blocks_of_domain(
     sums: &[EncryptedSum],
     encodings: &[Encoding],
+    strata: &Strata,
 ) -> Result<(Vec<SumBlock>, Vec<SumPlace>), PlanFault> {
     let mut blocks: Vec<SumBlock> = Vec::new();
     let mut places = Vec::with_capacity(sums.len());
     for sum in sums {
         let set = sum_encoding(sum.column, encodings)?;
-        let found = blocks.iter().position(|block| block.mask == sum.mask && block.set == set);
+        let without = strata.without(sum.column);
+        let found = blocks
+            .iter()
+            .position(|block| block.mask == sum.mask && block.set == set && block.without == without);
         let block = found.unwrap_or_else(|| {
-            blocks.push(SumBlock { domain: 0, mask: sum.mask, set, columns: Vec::new() });
+            let without = without.to_vec();
+            blocks.push(SumBlock { domain: 0, without, mask: sum.mask, set, columns: Vec::new() });
             blocks.len() - 1
         });
         // Always there: it was found or pushed just now.
@@ -141,17 +183,17 @@ pub(crate) struct FetchShape {
     pub(crate) bits: Option<u32>,
 }
 
-/// Compares an aggregate task with the encodings of a table that has these domains.
+/// Compares an aggregate task with the encodings of a table whose parts differ so.
 pub(crate) fn aggregate(
     task: &AggregateTask,
     encodings: &[Encoding],
-    domains: &[u32],
+    strata: &Strata,
 ) -> Result<AggregateShape, PlanFault> {
     let count = task.masks.len();
     if let Some(sum) = task.sums.iter().find(|sum| sum.mask >= count) {
         return Err(PlanFault::Index { what: "mask", found: sum.mask, count });
     }
-    let (blocks, _) = sum_blocks(&task.sums, encodings, domains)?;
+    let (blocks, _) = sum_blocks(&task.sums, encodings, strata)?;
     Ok(AggregateShape { blocks })
 }
 

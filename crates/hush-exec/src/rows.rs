@@ -126,6 +126,12 @@ impl RowsPlan<'_> {
         chunks.into_par_iter().filter_map(|chunk| find(chunk).transpose()).collect()
     }
 
+    /// Whether a part has values of all of some columns. What it lacks is 0 in it, and so is every product with it: nothing is sent.
+    fn has(&self, part: PartRef<'_>, columns: &[EncodingId]) -> bool {
+        let manifest = self.job.snapshot.manifest();
+        !columns.iter().any(|id| manifest.lacks(part.entry.generation, *id))
+    }
+
     /// Bytes that some chunks will take in the answer.
     fn predict(&self, part: PartRef<'_>, matches: &[Match]) -> u64 {
         let objects = self.shape.programs.len() + self.shape.fetch.len();
@@ -135,12 +141,22 @@ impl RowsPlan<'_> {
                 return clear;
             }
             let rows = part.rows_of(found.chunk);
-            let programs = self.programs.iter().map(|program| program.object_bytes(rows));
             let from_device = part.entry.delivery.is_some();
-            let fetched = self.fetchers.iter().map(|fetcher| fetcher.object_bytes(rows, from_device));
+            let programs = self.programs.iter().zip(&self.shape.programs);
+            let programs = programs.filter(|(_, shape)| self.has(part, &shape.columns));
+            let programs = programs.map(|(program, _)| program.object_bytes(rows));
+            let fetched = self.fetchers.iter().zip(&self.shape.fetch);
+            let fetched = fetched.filter(|(_, shape)| self.has(part, &[shape.id]));
+            let fetched = fetched.map(|(fetcher, _)| fetcher.object_bytes(rows, from_device));
             clear + answer::chunk_overhead(objects) + programs.chain(fetched).sum::<u64>()
         };
         matches.iter().map(each).sum()
+    }
+
+    /// A chunk of a part that lacks every column which the task asks for.
+    fn without(&self, part: PartRef<'_>, found: &Match) -> RowsChunkParts {
+        let objects = vec![Vec::new(); self.programs.len() + self.shape.fetch.len()];
+        RowsChunkParts { chunk: found.chunk, rows: part.rows_of(found.chunk), seed: [0; 32], objects }
     }
 
     /// The encrypted halves of some chunks of a part.
@@ -152,8 +168,12 @@ impl RowsPlan<'_> {
         columns.extend(self.shape.programs.iter().flat_map(|program| &program.columns));
         columns.sort_unstable();
         columns.dedup();
+        columns.retain(|id| self.has(part, &[*id]));
         if matches.is_empty() {
             return Ok(Vec::new());
+        }
+        if columns.is_empty() {
+            return Ok(matches.iter().map(|found| self.without(part, found)).collect());
         }
         let encrypted = self.job.snapshot.encrypted_part(part)?.fetched(&columns)?;
         let answer = |row: ChunkRow, found: &Match| {
@@ -161,11 +181,14 @@ impl RowsPlan<'_> {
             let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
             let input = ChunkInput { snapshot: &self.job.snapshot, part, columns: &columns, row: &row };
             let mut objects = Vec::with_capacity(self.programs.len() + self.shape.fetch.len());
-            for program in self.programs {
-                objects.push((self.evaluate)(program, &input, &found.operands)?);
+            for (program, shape) in self.programs.iter().zip(&self.shape.programs) {
+                let has = self.has(part, &shape.columns);
+                let object = has.then(|| (self.evaluate)(program, &input, &found.operands)).transpose()?;
+                objects.push(object.unwrap_or_default());
             }
-            for fetcher in self.fetchers {
-                objects.push(fetcher.fetch(&input)?);
+            for (fetcher, shape) in self.fetchers.iter().zip(&self.shape.fetch) {
+                let object = self.has(part, &[shape.id]).then(|| fetcher.fetch(&input)).transpose()?;
+                objects.push(object.unwrap_or_default());
             }
             Ok(RowsChunkParts { chunk: row.index, rows: row.rows, seed, objects })
         };

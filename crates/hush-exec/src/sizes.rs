@@ -32,8 +32,11 @@ pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
         if !job.needed.contains(number) {
             return PartSize { rows: part.entry.rows, bytes: 0 };
         }
+        let manifest = job.snapshot.manifest();
+        let has = |column: &&&Encoding| !manifest.lacks(part.entry.generation, column.id);
+        let here: Vec<_> = columns.iter().filter(has).collect();
         let chunk =
-            |chunk: u32| columns.iter().map(|column| chunk_bytes(column, part.rows_of(chunk))).sum::<u64>();
+            |chunk: u32| here.iter().map(|column| chunk_bytes(column, part.rows_of(chunk))).sum::<u64>();
         let first = part.place.first_chunk;
         let encoded: u64 = (first..first + part.entry.chunks).map(chunk).sum();
         PartSize { rows: part.entry.rows, bytes: encoded + part.entry.clear.map_or(0, |file| file.bytes) }
@@ -45,7 +48,7 @@ pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
 fn columns<'a>(task: &Task, encodings: &'a [Encoding]) -> Result<Vec<&'a Encoding>, PlanFault> {
     let mut ids: Vec<EncodingId> = match task {
         Task::Aggregate(task) => {
-            conform::aggregate(task, encodings, &[0])?;
+            conform::aggregate(task, encodings, &conform::Strata::none())?;
             task.sums.iter().map(|sum| sum.column).collect()
         }
         Task::Rows(task) => {

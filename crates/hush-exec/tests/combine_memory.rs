@@ -115,7 +115,7 @@ fn table() -> (TableStore, SignedManifest) {
         let column = SumColumn { column: 0, secret: &secret, t_log2: T_LOG2, values: Values::I64(&numbers) };
         let encoded = chunk.encrypt_sum(&ring, &[column]).unwrap().into_iter().map(Bytes::from).collect();
         let (rows, seed) = (numbers.len() as u32, chunk.seed().to_bytes());
-        let mut encrypted = EncryptedPartWriter::new(&[EncodingId(0)], 0, index);
+        let mut encrypted = EncryptedPartWriter::new(&[EncodingId(0)], &[], index);
         encrypted.push(EncodedChunk { index, rows, seed, encoded, sealed: Vec::new() }).unwrap();
         let encrypted = encrypted.finish().unwrap();
         store.put_part(&encrypted).unwrap();
@@ -130,6 +130,7 @@ fn table() -> (TableStore, SignedManifest) {
             first_chunk: None,
             dead: None,
             domain: 0,
+            generation: 0,
         }
     });
     let parts = parts.collect();
@@ -150,6 +151,9 @@ fn table() -> (TableStore, SignedManifest) {
         clear_columns: vec![ClearColumn::new("n", batch.schema().field(0).data_type()).unwrap()],
         encodings: vec![Encoding { id: EncodingId(0), params: SET.to_owned(), packing }],
         sealed_columns: 0,
+        unsealed: Vec::new(),
+        generation: 0,
+        generations: Vec::new(),
         parts,
         devices: DeviceRules::default(),
         chains: Vec::new(),

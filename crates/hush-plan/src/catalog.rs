@@ -165,6 +165,11 @@ impl<'a> Catalog<'a> {
         program.approximate || program.suits_slots() && can()
     }
 
+    /// Whether the encodings serve a program.
+    pub(crate) fn evaluates(&self, program: &Program) -> bool {
+        self.program(program, AnswerForm::Residues).is_ok()
+    }
+
     /// Encodings of the program's columns that share ring, plaintext space and secret and hold its result.
     ///
     /// # Errors

@@ -9,6 +9,8 @@
 //!
 //! How is told by the file of each in [`crate::packing`].
 
+mod further;
+
 use std::collections::BTreeMap;
 
 use hush_params::{ParamSet, presets};
@@ -22,6 +24,7 @@ use crate::quantity::Quantity;
 use crate::range::at_least_one;
 use crate::schema::{Protection, Schema};
 use crate::writers::Writers;
+pub use further::{Further, plan_further};
 
 /// The sums and programs that the encoded columns of a table must serve.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,22 +75,32 @@ pub fn plan_encodings(
             Writers::Owner => owned_sums(schema, needs, rows, &crowded)?,
             Writers::Devices => shared_sums(schema, needs, rows, &crowded)?,
         };
-        match presets().iter().find(|set| is_crowded(set, &sums)) {
+        match presets().iter().find(|set| is_crowded(set, &sums, 0)) {
             Some(set) => crowded.push(set.name()),
             None => break sums,
         }
     };
-    // A sum needs no other column's secret; the factors of a product need a common one.
+    plan_groups(schema, sums, &needs.programs, EncodingId(0), new_id)
+}
+
+/// The encodings of such sums, and of programs. A sum needs no other column's secret; the factors of a product need a common one.
+fn plan_groups(
+    schema: &Schema,
+    sums: Vec<(Quantity, Choice)>,
+    programs: &[Program],
+    first_id: EncodingId,
+    new_id: &mut dyn FnMut() -> String,
+) -> Result<Vec<PrivateEncoding>, PlanError> {
     let mut groups: Vec<Vec<(Quantity, Choice)>> = sums.into_iter().map(|sum| vec![sum]).collect();
-    groups.extend(slots::choose(schema, &needs.programs)?);
-    groups.extend(approx_slots::choose(schema, &needs.programs)?);
+    groups.extend(slots::choose(schema, programs)?);
+    groups.extend(approx_slots::choose(schema, programs)?);
 
     let mut encodings = Vec::new();
     for group in groups {
         let secret_id = new_id();
         for (quantity, choice) in group {
             let public = Encoding {
-                id: EncodingId(encodings.len() as u32),
+                id: EncodingId(first_id.0.saturating_add(encodings.len() as u32)),
                 params: choice.params.to_owned(),
                 packing: choice.packing,
             };
@@ -98,8 +111,9 @@ pub fn plan_encodings(
     Ok(encodings)
 }
 
-fn is_crowded(set: &ParamSet, chosen: &[(Quantity, Choice)]) -> bool {
-    chosen.iter().filter(|(_, choice)| choice.params == set.name()).count() > set.most_columns()
+/// Whether a set would have more columns than it has room for, with `present` ones that it has.
+fn is_crowded(set: &ParamSet, chosen: &[(Quantity, Choice)], present: usize) -> bool {
+    present + chosen.iter().filter(|(_, choice)| choice.params == set.name()).count() > set.most_columns()
 }
 
 /// Columns to be summed that the owner alone encrypts; exact ones not over the sets `without`.

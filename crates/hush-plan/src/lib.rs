@@ -58,7 +58,7 @@ pub mod writers;
 pub use encoding::{Encoding, EncodingId, PrivateEncoding, unpacked_encoding};
 pub use error::PlanError;
 pub use graph::Graph;
-pub use layout::{Needs, plan_encodings};
+pub use layout::{Further, Needs, plan_encodings, plan_further};
 pub use nearest::nearest;
 pub use needs::{factors_left_out, needs_of};
 pub use packing::{Packing, Stored};

@@ -20,9 +20,11 @@ mod site;
 mod tests;
 mod work;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::encoding::Encoding;
+use crate::encoding::{Encoding, EncodingId};
 use crate::error::PlanError;
 use crate::plan::{ServerPlan, Task};
 pub use clear::ClearColumn;
@@ -50,6 +52,8 @@ pub struct TableShape {
     pub parts: Vec<PartShape>,
     /// Numbers of the domains, as the manifest counts them; none for a table with domain 0 alone.
     pub domains: Vec<u32>,
+    /// Encodings that some parts lack, with the generations of these.
+    pub lacking: BTreeMap<EncodingId, Vec<u32>>,
     /// The clear columns.
     pub clear: Vec<ClearColumn>,
 }
@@ -65,6 +69,8 @@ pub struct PartShape {
     pub encrypted_bytes: u64,
     /// Number of its domain.
     pub domain: u32,
+    /// Number of its generation: which encrypted columns it has.
+    pub generation: u32,
 }
 
 impl PartShape {
@@ -90,9 +96,15 @@ impl TableShape {
         self.parts.iter().flat_map(PartShape::chunks).collect()
     }
 
-    /// Rows of every chunk of a domain, in order.
-    fn chunks_of(&self, domain: u32) -> Vec<u64> {
-        self.parts.iter().filter(|part| part.domain == domain).flat_map(PartShape::chunks).collect()
+    /// Rows of every chunk of a domain, but for the generations `without`, in order.
+    fn chunks_of(&self, domain: u32, without: &[u32]) -> Vec<u64> {
+        let is_summed = |part: &&PartShape| part.domain == domain && !without.contains(&part.generation);
+        self.parts.iter().filter(is_summed).flat_map(PartShape::chunks).collect()
+    }
+
+    /// The generations of parts that lack an encoding.
+    fn without(&self, id: EncodingId) -> &[u32] {
+        self.lacking.get(&id).map_or(&[], Vec::as_slice)
     }
 
     /// The numbers of the domains. Sums of each are under secrets of its own.

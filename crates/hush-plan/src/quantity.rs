@@ -71,7 +71,7 @@ impl Quantity {
     }
 
     /// The columns that it is made of, each once.
-    pub(crate) fn columns(&self) -> Vec<&str> {
+    pub fn columns(&self) -> Vec<&str> {
         let mut columns: Vec<&str> = match self {
             Quantity::BothValid(a, b) | Quantity::Product(a, b) => vec![a, b],
             Quantity::Log(factors)
@@ -86,6 +86,30 @@ impl Quantity {
         columns.sort_unstable();
         columns.dedup();
         columns
+    }
+
+    /// The same quantity of columns with other names.
+    #[must_use]
+    pub fn renamed(&self, name: &dyn Fn(&str) -> String) -> Self {
+        let all = |factors: &[String]| {
+            let mut names: Vec<String> = factors.iter().map(|factor| name(factor)).collect();
+            names.sort_unstable();
+            names
+        };
+        match self {
+            Quantity::BothValid(a, b) => Quantity::BothValid(name(a), name(b)),
+            Quantity::Log(factors) => Quantity::Log(all(factors)),
+            Quantity::Monomial(factors) => Quantity::Monomial(all(factors)),
+            Quantity::Negative(factors) => Quantity::Negative(all(factors)),
+            Quantity::Product(a, b) => Quantity::Product(name(a), name(b)),
+            Quantity::Square(column) => Quantity::Square(name(column)),
+            Quantity::Valid(column) => Quantity::Valid(name(column)),
+            Quantity::Value(column) => Quantity::Value(name(column)),
+            Quantity::Where { quantity, present } => {
+                Quantity::Where { quantity: Box::new(quantity.renamed(name)), present: all(present) }
+            }
+            Quantity::Zero(factors) => Quantity::Zero(all(factors)),
+        }
     }
 
     /// Largest absolute value of one row, in units, by the declared ranges; 1 for approximate quantities, whose bound

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The schema: per column a type, a range, a protection and a purpose. Owner's side only; never sent in clear.
 
+pub mod alter;
 pub mod file;
 pub mod units;
 

@@ -363,10 +363,12 @@ type CheckedPart = (PartEntry, u32);
 
 /// The parts of the present version that the next one takes over: they were checked when they came.
 fn checked_parts(current: &Manifest, next: &Manifest) -> HashSet<CheckedPart> {
-    if current.encodings != next.encodings || current.sealed_columns != next.sealed_columns {
-        return HashSet::new();
-    }
-    current.placed_parts().map(|(at, entry)| checked_part(at, entry)).collect()
+    let has_same = |part: &PartEntry| current.columns_of(part.generation) == next.columns_of(part.generation);
+    current
+        .placed_parts()
+        .filter(|(_, entry)| has_same(entry))
+        .map(|(at, entry)| checked_part(at, entry))
+        .collect()
 }
 
 fn checked_part(at: PartPlace, entry: &PartEntry) -> CheckedPart {

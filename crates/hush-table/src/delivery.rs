@@ -81,7 +81,7 @@ pub struct DeliveryPage {
 }
 
 impl Delivery {
-    /// The entry of a manifest that takes this delivery in. The domain is for its owner to say.
+    /// The entry of a manifest that takes this delivery in. Domain and generation are for its owner to say.
     pub fn part_entry(&self) -> PartEntry {
         PartEntry {
             rows: self.rows,
@@ -93,6 +93,7 @@ impl Delivery {
             first_chunk: None,
             dead: None,
             domain: 0,
+            generation: 0,
         }
     }
 }

@@ -93,6 +93,9 @@ pub(crate) fn manifest() -> Manifest {
         clear_columns: vec![ClearColumn { name: "ward".to_owned(), arrow_type: "Utf8".to_owned() }],
         encodings: vec![encoding(1), encoding(4)],
         sealed_columns: 1,
+        unsealed: Vec::new(),
+        generation: 0,
+        generations: Vec::new(),
         parts: vec![
             PartEntry {
                 rows: 524_288,
@@ -104,6 +107,7 @@ pub(crate) fn manifest() -> Manifest {
                 first_chunk: None,
                 dead: None,
                 domain: 0,
+                generation: 0,
             },
             PartEntry {
                 rows: 5,
@@ -115,6 +119,7 @@ pub(crate) fn manifest() -> Manifest {
                 first_chunk: None,
                 dead: None,
                 domain: 0,
+                generation: 0,
             },
         ],
         devices: DeviceRules::default(),

@@ -12,6 +12,7 @@ mod container;
 mod dead;
 mod devices;
 mod domains;
+mod generations;
 mod keys;
 mod signature;
 mod succession;
@@ -31,6 +32,7 @@ pub use container::{SignedManifest, UncheckedManifest};
 pub use dead::Dead;
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, MAX_SETTLED, Rejection, Settled};
 pub use domains::{Domain, MAX_EARLIER_DOMAINS};
+pub use generations::{Generation, MAX_EARLIER_GENERATIONS, StoredColumns};
 pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
 
 pub(crate) use signature::verify;
@@ -106,8 +108,17 @@ pub struct Manifest {
     pub clear_columns: Vec<ClearColumn>,
     /// Public halves of the encodings, ids rising.
     pub encodings: Vec<Encoding>,
-    /// Number of sealed columns.
+    /// Sealed columns that the table has had: they are numbered from 0.
     pub sealed_columns: u32,
+    /// Numbers of those that it has no more, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsealed: Vec<u32>,
+    /// Number of the present generation of encrypted columns, with which new rows are stored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: u32,
+    /// Earlier generations that have parts, numbers rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generations: Vec<Generation>,
     /// Files, in row order.
     pub parts: Vec<PartEntry>,
     /// What the owner has decided about devices.
@@ -178,6 +189,9 @@ pub struct PartEntry {
     /// Number of its domain.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub domain: u32,
+    /// Number of its generation: which encrypted columns its file has.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: u32,
 }
 
 /// A file of a part, or of keys.
@@ -247,20 +261,13 @@ impl Manifest {
     }
 
     /// The number that a chunk has in its own file.
-    pub fn written_index(&self, chunk: u32) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn written_index(&self, chunk: u32) -> u32 {
         let offset_in = |(place, entry): (PartPlace, &PartEntry)| {
             let offset = chunk.checked_sub(place.first_chunk).filter(|offset| *offset < entry.chunks)?;
             Some(entry.first_written(place).saturating_add(offset))
         };
         self.placed_parts().find_map(offset_in).unwrap_or(chunk)
-    }
-
-    /// The domain of a chunk; the present one for a chunk that the table does not have.
-    pub fn domain_of_chunk(&self, chunk: u32) -> u32 {
-        let has = |(place, entry): &(PartPlace, &PartEntry)| {
-            chunk.checked_sub(place.first_chunk).is_some_and(|offset| offset < entry.chunks)
-        };
-        self.placed_parts().find(has).map_or(self.domain, |(_, entry)| entry.domain)
     }
 
     /// Puts `new` parts in the place of those in `replaced`. All others keep the numbers that their chunks were written with, and the
@@ -283,7 +290,7 @@ impl Manifest {
         });
         self.parts = placed.collect();
         self.rows = rows;
-        self.forget_empty_domains();
+        self.forget_unused();
     }
 
     /// Chunks of the table (saturating).
@@ -296,9 +303,9 @@ impl Manifest {
         self.encodings.iter().map(|encoding| encoding.id).collect()
     }
 
-    /// Whether the table has encodings or sealed columns, and so encrypted part files.
+    /// Whether the table has encodings or sealed columns, so that new parts have encrypted files.
     pub fn has_encrypted_files(&self) -> bool {
-        !self.encodings.is_empty() || self.sealed_columns > 0
+        !self.stored_columns().is_empty()
     }
 
     /// Arrow schema of the clear columns, all nullable.

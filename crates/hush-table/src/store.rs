@@ -22,6 +22,7 @@
 mod announcements;
 mod append;
 mod catalog;
+mod clear;
 #[cfg(feature = "stores")]
 mod cloud;
 mod commit;
@@ -59,6 +60,7 @@ use object_store::path::Path;
 pub use crate::part::{KEYS_NAME, PARTS_NAME};
 pub use append::{Appender, PartBounds, WriteAccess};
 pub use catalog::{Catalog, CatalogEntry};
+pub use clear::ClearColumns;
 pub use copy::Copied;
 pub use delivered::Delivered;
 pub use deliveries::check_seeds;

@@ -148,8 +148,8 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     }
     match &half {
         Some(half) => out.push_str(&owned_columns(half)),
-        None if manifest.sealed_columns > 0 => {
-            out.push_str(&format!("sealed     {}\n", manifest.sealed_columns))
+        None if !manifest.sealed_numbers().is_empty() => {
+            out.push_str(&format!("sealed     {}\n", manifest.sealed_numbers().len()))
         }
         None => {}
     }
@@ -238,7 +238,7 @@ fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
         "encrypted": manifest.encodings.iter().map(|e| json!({
             "id": e.id.0, "layout": e.packing.name(), "params": e.params,
         })).collect::<Vec<_>>(),
-        "sealed": manifest.sealed_columns,
+        "sealed": manifest.sealed_numbers().len(),
         "compaction_due": CompactionState::of(manifest).due_parts > 0,
         "domains": manifest.domains().len(), "rotating": manifest.rotating,
         "keys_before": manifest.predecessors.len(),

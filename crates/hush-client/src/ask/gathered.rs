@@ -99,7 +99,7 @@ fn local_table(
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
     // Its key ends here, and nothing has to be forgotten.
     let schema = Schema { erasable: false, ..table.half.schema.clone() };
-    let half = PrivateHalf { schema, encodings };
+    let half = PrivateHalf { schema, encodings, pending: None };
     let identity = new_identity(&owner, half.schema.table.clone())?;
     let keys = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let layout = TableLayout {

@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
-use hush_exec::answer::{AggregateAnswer, Answer, SumPlace, sum_blocks};
+use hush_exec::answer::{AggregateAnswer, Answer, Strata, SumPlace, sum_blocks};
 use hush_plan::EncodingId;
 use hush_plan::bounds::Bound;
 use hush_plan::plan::{AggregateTask, OwnerAggregate};
@@ -103,7 +103,7 @@ fn decrypt_groups(
 ) -> Result<Vec<Vec<Number>>, ClientError> {
     let Asked { table, owner, .. } = *asked;
     let manifest = table.manifest.manifest();
-    let blocks = sum_blocks(&task.sums, &manifest.encodings, &manifest.domains());
+    let blocks = sum_blocks(&task.sums, &manifest.encodings, &Strata::of(manifest));
     let (blocks, places) = blocks.map_err(|_| ClientError::Internal {
         what: "the plan names an encoded column that the table lacks",
     })?;

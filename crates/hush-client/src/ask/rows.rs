@@ -16,11 +16,11 @@ use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, RowsChunk};
 use hush_exec::packing;
 use hush_exec::program::shape;
-use hush_plan::OwnerPlan;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
+use hush_plan::{EncodingId, OwnerPlan};
 use hush_rlwe::ObjectRounding;
 use hush_table::manifest::PartPlace;
-use hush_table::{CHUNK_ROWS, Manifest};
+use hush_table::{CHUNK_ROWS, Manifest, PartEntry};
 use rayon::prelude::*;
 
 use super::clear::{clear_column, clear_units};
@@ -197,6 +197,7 @@ struct Programs<'a> {
     scheme: &'static dyn Scheme,
     release: Option<&'a Release<'a>>,
     manifest: &'a Manifest,
+    parts: Vec<(PartPlace, &'a PartEntry)>,
     domains: BTreeMap<u32, OfDomain<'a>>,
 }
 
@@ -248,31 +249,62 @@ impl<'a> Programs<'a> {
             Ok((domain, OfDomain::new(asked, task, keys)?))
         };
         let domains = manifest.domains().into_iter().map(of_domain).collect::<Result<_, ClientError>>()?;
-        Ok(Self { scheme: table.scheme, release, manifest, domains })
+        let parts = manifest.placed_parts().collect();
+        Ok(Self { scheme: table.scheme, release, manifest, parts, domains })
     }
 
-    /// The programs with the keys of a chunk.
-    fn of(&self, chunk: &RowsChunk<'_>) -> Result<&OfDomain<'a>, ClientError> {
-        let domain = self.manifest.domain_of_chunk(chunk.chunk);
-        self.domains.get(&domain).ok_or(ClientError::Internal { what: "a part is of no domain of its table" })
+    /// The part of a chunk, and the programs with its keys.
+    fn of(&self, chunk: &RowsChunk<'_>) -> Result<((PartPlace, &'a PartEntry), &OfDomain<'a>), ClientError> {
+        let after = self.parts.partition_point(|(place, _)| place.first_chunk <= chunk.chunk);
+        let part = after.checked_sub(1).and_then(|index| self.parts.get(index)).copied();
+        let part = part.filter(|(place, entry)| chunk.chunk - place.first_chunk < entry.chunks);
+        let part = part.ok_or(ClientError::Answer { what: "it has a chunk that the table lacks".into() })?;
+        let of_domain = self.domains.get(&part.1.domain);
+        Ok((part, of_domain.ok_or(ClientError::Internal { what: "a part is of no domain of its table" })?))
+    }
+
+    /// What a chunk has of columns, one of which its part lacks: 0 throughout, and no object.
+    fn lacking(
+        &self,
+        entry: &PartEntry,
+        columns: &[EncodingId],
+        (is_approximate, rows, object): (bool, u32, &[u8]),
+    ) -> Result<Option<Cells>, ClientError> {
+        if !columns.iter().any(|id| self.manifest.lacks(entry.generation, *id)) {
+            return Ok(None);
+        }
+        if !object.is_empty() {
+            return Err(ClientError::Answer { what: "it has values that the table lacks".into() });
+        }
+        Ok(Some(Cells::zeros(is_approximate, rows as usize)))
     }
 
     fn fetched(&self, chunk: &RowsChunk<'_>) -> Result<Vec<Cells>, ClientError> {
-        let OfDomain { fetch, .. } = self.of(chunk)?;
+        let ((place, entry), OfDomain { fetch, .. }) = self.of(chunk)?;
         if chunk.fetched.len() != fetch.len() {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
-        let written = self.manifest.written_index(chunk.chunk);
+        let written = entry.first_written(place).saturating_add(chunk.chunk - place.first_chunk);
         let column = |(column, blob): (&Fetched<'_>, &&[u8])| {
-            self.scheme.fetched(column, (chunk, written), blob, self.release)
+            let form = (column.key.encoding.public.packing.is_approximate(), chunk.rows, *blob);
+            match self.lacking(entry, &[column.key.id()], form)? {
+                Some(zeros) => Ok(zeros),
+                None => self.scheme.fetched(column, (chunk, written), blob, self.release),
+            }
         };
         fetch.iter().zip(&chunk.fetched).map(column).collect()
     }
 
     fn computed(&self, chunk: &RowsChunk<'_>, index: usize) -> Result<Cells, ClientError> {
-        let program = self.of(chunk)?.shapes.get(index).zip(chunk.programs.get(index));
-        let (computed, object) =
-            program.ok_or(ClientError::Answer { what: "a chunk lacks a program's result".into() })?;
+        let ((_, entry), OfDomain { shapes, .. }) = self.of(chunk)?;
+        let (computed, object) = shapes
+            .get(index)
+            .zip(chunk.programs.get(index))
+            .ok_or(ClientError::Answer { what: "a chunk lacks a program's result".into() })?;
+        let form = (computed.shape.packing.is_approximate(), chunk.rows, *object);
+        if let Some(zeros) = self.lacking(entry, &computed.shape.columns, form)? {
+            return Ok(zeros);
+        }
         let cells = self.scheme.computed(computed, chunk, object, None)?;
         check_rows("a computed column", &cells, computed.bound)?;
         match (self.release, &cells) {

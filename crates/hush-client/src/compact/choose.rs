@@ -27,6 +27,8 @@ pub enum Which {
     Deleted,
     /// Those under earlier secrets than the present ones.
     Outdated,
+    /// Those that lack encodings of columns that they have, since an alteration.
+    Incomplete,
     /// Those that are worth it, once that is due: from [`DUE_PARTS`] small parts side by side on, or for deleted rows. A part that is larger
     /// than all small ones behind it together waits until they have caught up, so that no row is written anew with every append.
     Due,
@@ -129,9 +131,10 @@ pub(super) fn chosen(manifest: &Manifest, which: Which) -> Vec<Range<usize>> {
         Which::All => vec![true; manifest.parts.len()],
         Which::Deleted => manifest.parts.iter().map(|part| part.dead.is_some()).collect(),
         Which::Outdated => manifest.parts.iter().map(|part| part.domain != manifest.domain).collect(),
+        Which::Incomplete => manifest.parts.iter().map(|part| manifest.is_incomplete(part)).collect(),
         Which::Due | Which::Worth => traits.thinned,
     };
-    let goes_along = |small: bool| small && which != Which::Outdated;
+    let goes_along = |small: bool| small && !matches!(which, Which::Outdated | Which::Incomplete);
     let marked: Vec<bool> =
         by_itself.iter().zip(&traits.small).map(|(itself, small)| *itself || goes_along(*small)).collect();
     let has_reason = |run: &Range<usize>| by_itself.get(run.clone()).is_some_and(|run| run.contains(&true));
@@ -200,6 +203,7 @@ impl Wanted {
             Which::All => is_chosen(part),
             Which::Deleted => is_chosen(part) && part.dead.is_some(),
             Which::Outdated => is_chosen(part) && part.domain != manifest.domain,
+            Which::Incomplete => is_chosen(part) && manifest.is_incomplete(part),
             Which::Due | Which::Worth => is_chosen(part) && is_thinned(part),
         };
         let is_worth = |run: &Range<usize>| {

@@ -5,15 +5,17 @@
 //! that the schema declares, as decryption shows them; the error of an encryption is less than half of that digit, so that rounding once more
 //! changes nothing.
 
-use arrow::array::RecordBatch;
+use std::collections::BTreeMap;
+
+use arrow::array::{RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{cast, concat_batches};
 use ethnum::I256;
 use hush_encode::arrow_type;
 use hush_plan::bounds::{Bound, Values as Allowed};
 use hush_plan::physical::stored_bounds;
-use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
+use hush_plan::schema::{Column, UnitRange};
 use hush_plan::{ColumnType, EncodingId, Protection, Quantity};
 use hush_table::manifest::PartPlace;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values};
@@ -23,7 +25,7 @@ use super::error::{CompactError, Lacking};
 use super::rows::living;
 use crate::cells::Cells;
 use crate::cells::decrypt::decrypt_chunk;
-use crate::chunk::{from_ipc, sealed_columns, sealed_place};
+use crate::chunk::{from_ipc, sealed_place};
 use crate::decrypt::check_declared;
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
@@ -33,12 +35,18 @@ use crate::roots::RowKeys;
 
 /// Decrypts parts of one encryption of a table.
 pub(super) struct Reader<'a> {
-    columns: Vec<Recovered<'a>>,
-    /// The encoded columns that are read, in the order of `projection`.
-    needed: Vec<(EncodingId, Bound)>,
+    /// By generation.
+    recipes: BTreeMap<u32, Recipe<'a>>,
     keys: &'a RowKeys,
     /// The version in which the parts are.
     manifest: &'a Manifest,
+}
+
+/// How the rows of parts of one generation are had again.
+struct Recipe<'a> {
+    columns: Vec<Recovered<'a>>,
+    /// The encoded columns that are read, in the order of `projection`.
+    needed: Vec<(EncodingId, Bound)>,
     projection: Projection,
 }
 
@@ -46,9 +54,14 @@ pub(super) struct Reader<'a> {
 enum Recovered<'a> {
     /// They are not stored.
     Nothing,
+    /// The column was added later: all are missing.
+    Missing(&'a Column),
     Clear(&'a Column),
-    /// The sealed column with this number.
-    Sealed(usize),
+    /// The sealed column at this place of the projection, and among those of the table.
+    Sealed {
+        read: usize,
+        of_table: usize,
+    },
     /// From the encoded columns at these places of [`Reader::needed`].
     Encrypted {
         column: &'a Column,
@@ -80,6 +93,8 @@ pub(super) struct Sealed {
     append: Option<AppendId>,
     /// Its domain.
     domain: u32,
+    /// Its generation.
+    generation: u32,
 }
 
 impl Sealed {
@@ -95,49 +110,17 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`CompactError::Lost`] for a table of which a column cannot be had again.
     pub(super) fn new(opened: &'a Opened) -> Result<Self, ClientError> {
-        let Opened { manifest, half, keys, .. } = opened;
-        let schema = &half.schema;
-        let bounds = stored_bounds(schema, &half.encodings)?;
-        let all: Vec<(&ColumnKey, Bound)> = keys.present().columns.iter().zip(bounds).collect();
-        let (mut needed, mut sealed) = (Vec::new(), 0);
-        // The first encoded column of a quantity is as good as any other.
-        let place_of = |needed: &mut Vec<(&'a ColumnKey, Bound)>, quantity: &Quantity| {
-            let found = all.iter().find(|(key, _)| key.encoding.quantity == *quantity)?;
-            needed.push(found.clone());
-            Some(needed.len() - 1)
-        };
-        let mut columns = Vec::with_capacity(schema.columns.len());
-        for column in &schema.columns {
-            columns.push(match column.protect {
-                Protection::Drop => Recovered::Nothing,
-                Protection::Clear => Recovered::Clear(column),
-                Protection::Seal => {
-                    sealed += 1;
-                    Recovered::Sealed(sealed - 1)
-                }
-                Protection::Encrypt | Protection::Decide => {
-                    if !all.iter().any(|(key, _)| names(&key.encoding.quantity, &column.name)) {
-                        columns.push(Recovered::Nothing);
-                        continue;
-                    }
-                    let lost = |lacking| CompactError::Lost { column: column.name.clone(), lacking };
-                    let value = place_of(&mut needed, &Quantity::Value(column.name.clone()));
-                    let value = value.ok_or_else(|| lost(Lacking::Values))?;
-                    let valid = place_of(&mut needed, &Quantity::Valid(column.name.clone()));
-                    if column.nullable && valid.is_none() {
-                        return Err(lost(Lacking::Missing).into());
-                    }
-                    let bound = needed.get(value).map(|(_, bound)| &bound.values);
-                    let form = numbers_of(column, bound).ok_or_else(|| lost(Lacking::Digits))?;
-                    Recovered::Encrypted { column, value, valid, form }
-                }
-            });
-        }
-        let encodings: Vec<EncodingId> = needed.iter().map(|(key, _)| key.id()).collect();
-        let sealed = (0..sealed_columns(schema).len() as u32).collect();
-        let projection = Projection { seed: true, encodings, sealed, chunks: None };
-        let needed = needed.into_iter().map(|(key, bound)| (key.id(), bound)).collect();
-        Ok(Self { columns, needed, keys, manifest: manifest.manifest(), projection })
+        let manifest = opened.manifest.manifest();
+        let earlier = manifest.generations.iter().map(|generation| generation.number);
+        let recipes = earlier.chain([manifest.generation]);
+        let recipes = recipes.map(|number| Ok((number, Recipe::new(opened, number)?)));
+        let recipes = recipes.collect::<Result<_, ClientError>>()?;
+        Ok(Self { recipes, keys: &opened.keys, manifest })
+    }
+
+    fn recipe(&self, generation: u32) -> Result<&Recipe<'a>, ClientError> {
+        let found = self.recipes.get(&generation);
+        found.ok_or(ClientError::Internal { what: "a part is of no generation of its table" })
     }
 
     /// Gives the chunks of a part that have living rows to `take`, in their order.
@@ -155,8 +138,8 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let clear = clear_batch(files, manifest, entry)?;
-        let (dead, append, domain) =
-            (files.dead_rows(entry)?, entry.append.map(|append| append.id), entry.domain);
+        let (dead, append) = (files.dead_rows(entry)?, entry.append.map(|append| append.id));
+        let (domain, generation) = (entry.domain, entry.generation);
         let mut offset = 0;
         let mut pass = |chunk: ChunkRow| {
             let rows = chunk.rows as usize;
@@ -164,7 +147,7 @@ impl<'a> Reader<'a> {
             let clear = clear.as_ref().map(|batch| batch.slice(offset, rows));
             offset += rows;
             let has_rows = living.as_ref().is_none_or(|living| living.count_set_bits() > 0);
-            if has_rows { take(Sealed { chunk, clear, living, append, domain }) } else { Ok(()) }
+            if has_rows { take(Sealed { chunk, clear, living, append, domain, generation }) } else { Ok(()) }
         };
         if entry.encrypted.is_none() {
             let bare = |number: u32| {
@@ -175,7 +158,7 @@ impl<'a> Reader<'a> {
             return (0..entry.chunks).try_for_each(|number| pass(bare(number)));
         }
         let part = files.open_encrypted(manifest, place, entry)?;
-        part.chunks(&self.projection)?.try_for_each(|chunk| pass(chunk?))?;
+        part.chunks(&self.recipe(generation)?.projection)?.try_for_each(|chunk| pass(chunk?))?;
         Ok(part.expect_unchanged()?)
     }
 
@@ -184,28 +167,30 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// A blob that is damaged or belongs elsewhere; [`ClientError::Beyond`].
     pub(super) fn decrypt(&self, sealed: &Sealed) -> Result<RowBatch, ClientError> {
-        let Sealed { chunk, clear, living: marks, append, domain } = sealed;
+        let Sealed { chunk, clear, living: marks, append, domain, generation } = sealed;
+        let recipe = self.recipe(*generation)?;
         let keys = self.keys.of(self.manifest, *domain)?;
-        let cells = self.needed.iter().zip(&chunk.encoded).map(|((id, bound), blob)| {
+        let cells = recipe.needed.iter().zip(&chunk.encoded).map(|((id, bound), blob)| {
             let key = keys.columns.get(*id)?;
             let seed =
                 chunk.seed.ok_or(ClientError::Internal { what: "a chunk was read without its seed" })?;
             decrypt_chunk(key, (seed, chunk.written, chunk.rows), blob, bound, None)
         });
         let cells = cells.collect::<Result<Vec<Cells>, ClientError>>()?;
-        let columns = self.columns.iter().map(|recovered| {
+        let columns = recipe.columns.iter().map(|recovered| {
             Ok(match recovered {
                 Recovered::Nothing => None,
+                Recovered::Missing(column) => Some(all_missing(column, chunk.rows as usize)),
                 Recovered::Clear(column) => {
                     let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
                     let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
                     Some(ColumnData::Array(cast(array, &arrow_type(column.kind))?))
                 }
-                Recovered::Sealed(number) => {
+                Recovered::Sealed { read, of_table } => {
                     let missing = ClientError::Internal { what: "a sealed column is missing" };
-                    let found = keys.seals.get(*number).zip(chunk.sealed.get(*number));
+                    let found = keys.seals.get(*of_table).zip(chunk.sealed.get(*read));
                     let (seal, blob) = found.ok_or(missing)?;
-                    let plain = seal.open(&sealed_place(*number as u32, *append, chunk.written), blob)?;
+                    let plain = seal.key.open(&sealed_place(seal.number, *append, chunk.written), blob)?;
                     let array = from_ipc(&plain)?;
                     if array.len() != chunk.rows as usize {
                         return Err(ClientError::Internal {
@@ -231,16 +216,64 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a quantity is computed from a column.
-fn names(quantity: &Quantity, column: &String) -> bool {
-    match quantity {
-        Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => name == column,
-        Quantity::BothValid(left, right) | Quantity::Product(left, right) => {
-            left == column || right == column
+impl<'a> Recipe<'a> {
+    fn new(opened: &'a Opened, generation: u32) -> Result<Self, ClientError> {
+        let Opened { manifest, half, keys, .. } = opened;
+        let (schema, manifest) = (&half.schema, manifest.manifest());
+        let stored = manifest.columns_of(generation);
+        let bounds = stored_bounds(schema, &half.encodings)?;
+        let all: Vec<(&ColumnKey, Bound)> = (keys.present().columns.iter().zip(bounds))
+            .filter(|(key, _)| stored.encodings.binary_search(&key.id()).is_ok())
+            .collect();
+        let (mut needed, mut sealed, mut of_table) = (Vec::new(), Vec::new(), 0);
+        // The first encoded column of a quantity is as good as any other.
+        let place_of = |needed: &mut Vec<(&'a ColumnKey, Bound)>, quantity: &Quantity| {
+            let found = all.iter().find(|(key, _)| key.encoding.quantity == *quantity)?;
+            needed.push(found.clone());
+            Some(needed.len() - 1)
+        };
+        let mut columns = Vec::with_capacity(schema.columns.len());
+        for column in &schema.columns {
+            columns.push(match column.protect {
+                Protection::Drop => Recovered::Nothing,
+                Protection::Clear => Recovered::Clear(column),
+                Protection::Seal => {
+                    let number = keys.present().seals.get(of_table).map(|seal| seal.number);
+                    of_table += 1;
+                    match number.filter(|number| stored.sealed.binary_search(number).is_ok()) {
+                        Some(number) => {
+                            sealed.push(number);
+                            Recovered::Sealed { read: sealed.len() - 1, of_table: of_table - 1 }
+                        }
+                        None => Recovered::Missing(column),
+                    }
+                }
+                _ if !half.has(manifest, generation, &column.name) => Recovered::Missing(column),
+                Protection::Encrypt | Protection::Decide => {
+                    if !all
+                        .iter()
+                        .any(|(key, _)| key.encoding.quantity.columns().contains(&column.name.as_str()))
+                    {
+                        columns.push(Recovered::Nothing);
+                        continue;
+                    }
+                    let lost = |lacking| CompactError::Lost { column: column.name.clone(), lacking };
+                    let value = place_of(&mut needed, &Quantity::Value(column.name.clone()));
+                    let value = value.ok_or_else(|| lost(Lacking::Values))?;
+                    let valid = place_of(&mut needed, &Quantity::Valid(column.name.clone()));
+                    if column.nullable && valid.is_none() {
+                        return Err(lost(Lacking::Missing).into());
+                    }
+                    let bound = needed.get(value).map(|(_, bound)| &bound.values);
+                    let form = numbers_of(column, bound).ok_or_else(|| lost(Lacking::Digits))?;
+                    Recovered::Encrypted { column, value, valid, form }
+                }
+            });
         }
-        Quantity::Log(factors) | Quantity::Monomial(factors) => factors.contains(column),
-        Quantity::Negative(factors) | Quantity::Zero(factors) => factors.contains(column),
-        Quantity::Where { quantity, present } => present.contains(column) || names(quantity, column),
+        let encodings: Vec<EncodingId> = needed.iter().map(|(key, _)| key.id()).collect();
+        let projection = Projection { seed: true, encodings, sealed, chunks: None };
+        let needed = needed.into_iter().map(|(key, bound)| (key.id(), bound)).collect();
+        Ok(Self { columns, needed, projection })
     }
 }
 
@@ -251,8 +284,25 @@ fn numbers_of(column: &Column, allowed: Option<&Allowed>) -> Option<EncryptedAs>
         let Some(Allowed::Approx { error, .. }) = allowed else { return None };
         return Some(EncryptedAs::F64 { digits: stable_digits(digits, *error)? });
     };
-    let is_short = i64::try_from(bounds.low).is_ok() && i64::try_from(bounds.high).is_ok();
-    Some(if is_short { EncryptedAs::I64 } else { EncryptedAs::I128 })
+    Some(if is_short(&bounds) { EncryptedAs::I64 } else { EncryptedAs::I128 })
+}
+
+/// The cells of a column in rows from before it was added.
+fn all_missing(column: &Column, rows: usize) -> ColumnData {
+    let is_encrypted = matches!(column.protect, Protection::Encrypt | Protection::Decide);
+    if !is_encrypted {
+        return ColumnData::Array(new_null_array(&arrow_type(column.kind), rows));
+    }
+    let values = match column_bounds(column) {
+        None => Values::F64(vec![0.0; rows]),
+        Some(bounds) if is_short(&bounds) => Values::I64(vec![0; rows]),
+        Some(_) => Values::I128(vec![0; rows]),
+    };
+    ColumnData::Units(TypedColumn { values, valid: Some(vec![false; rows].into_iter().collect()) })
+}
+
+fn is_short(bounds: &UnitRange) -> bool {
+    i64::try_from(bounds.low).is_ok() && i64::try_from(bounds.high).is_ok()
 }
 
 /// Decrypted cells as they are encrypted: 0 where missing.

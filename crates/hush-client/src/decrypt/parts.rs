@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{ArrayRef, BooleanArray, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{
@@ -12,7 +12,6 @@ use arrow::datatypes::{
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use ethnum::I256;
 use hush_encode::arrow_type;
-use hush_keys::SealKey;
 use hush_plan::bounds::Bound;
 use hush_plan::physical::stored_bounds;
 use hush_plan::schema::Column;
@@ -25,7 +24,7 @@ use crate::arrays::{booleans, floats, integers};
 use crate::bounds::beyond;
 use crate::cells::Cells;
 use crate::cells::decrypt::decrypt_chunk;
-use crate::chunk::{from_ipc, sealed_columns, sealed_place};
+use crate::chunk::{Seal, from_ipc, sealed_columns, sealed_place};
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
 use crate::policy::exact_name;
@@ -116,13 +115,15 @@ impl PartReader {
         let (place, entry) = part.ok_or(ClientError::Internal { what: "no such part" })?;
         let clear = self.clear_rows(entry)?;
         let keys = self.keys.of(&self.manifest, entry.domain)?;
-        let needed = keys.columns.iter().zip(&self.bounds).filter(|(key, _)| self.is_needed(key));
+        let needed = keys.columns.iter().zip(&self.bounds);
+        let needed = needed.filter(|(key, _)| self.is_needed(key, entry.generation));
         let needed: Vec<(&ColumnKey, &Bound)> = needed.collect();
         let sealed = sealed_columns(&self.half.schema);
-        let wanted_seals: Vec<(u32, &str)> = (0..)
-            .zip(&sealed)
+        let stored = self.manifest.columns_of(entry.generation).sealed;
+        let wanted_seals: Vec<(&Seal, &str)> = (keys.seals.iter().zip(&sealed))
+            .filter(|(seal, _)| stored.contains(&seal.number))
             .filter(|(_, (_, name))| self.wanted.iter().any(|column| column.name == *name))
-            .map(|(number, (_, name))| (number, *name))
+            .map(|(seal, (_, name))| (seal, *name))
             .collect();
         let rows = self.encrypted_rows((place, entry), chunks, &needed, &wanted_seals)?;
         let dead = self.store.dead_rows(entry)?;
@@ -130,8 +131,7 @@ impl PartReader {
             let at = chunk.index.saturating_sub(place.first_chunk) as usize;
             let (first_row, count) = (at * CHUNK_ROWS as usize, chunk.rows as usize);
             let decrypted = decrypt_columns(&needed, &chunk, release)?;
-            let opened =
-                open_seals(&keys.seals, &wanted_seals, entry.append.map(|append| append.id), &chunk)?;
+            let opened = open_seals(&wanted_seals, entry.append.map(|append| append.id), &chunk)?;
             let arrays = self.wanted.iter().map(|column| match column.protect {
                 Protection::Clear => {
                     let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
@@ -140,7 +140,10 @@ impl PartReader {
                 }
                 Protection::Seal => {
                     let found = opened.iter().find(|(name, _)| *name == column.name);
-                    Ok(found.ok_or(ClientError::Internal { what: "a sealed column is missing" })?.1.clone())
+                    Ok(found.map_or_else(|| missing(column, count), |(_, array)| array.clone()))
+                }
+                _ if !self.half.has(&self.manifest, entry.generation, &column.name) => {
+                    Ok(missing(column, count))
                 }
                 _ => to_array(column, &decrypted),
             });
@@ -161,13 +164,13 @@ impl PartReader {
         (place, entry): (PartPlace, &PartEntry),
         chunks: Option<&[u32]>,
         needed: &[(&ColumnKey, &Bound)],
-        seals: &[(u32, &str)],
+        seals: &[(&Seal, &str)],
     ) -> Result<Vec<ChunkRow>, ClientError> {
         if entry.encrypted.is_some() && !(needed.is_empty() && seals.is_empty()) {
             let projection = Projection {
                 seed: true,
                 encodings: needed.iter().map(|(key, _)| key.id()).collect(),
-                sealed: seals.iter().map(|(number, _)| *number).collect(),
+                sealed: seals.iter().map(|(seal, _)| seal.number).collect(),
                 chunks: chunks.map(<[u32]>::to_vec),
             };
             return Ok(self.store.open_encrypted(&self.manifest, place, entry)?.read(&projection)?);
@@ -204,26 +207,35 @@ impl PartReader {
         Ok(Some(arrow::compute::concat_batches(&schema, &batches)?))
     }
 
-    /// Whether a column is the first encoding of a wanted column's values or validity.
-    pub(super) fn is_needed(&self, key: &ColumnKey) -> bool {
+    /// The encodings that are read of the parts of a generation.
+    pub(super) fn needed_keys(&self, generation: u32) -> impl Iterator<Item = &ColumnKey> {
+        self.keys.present().columns.iter().filter(move |key| self.is_needed(key, generation))
+    }
+
+    /// Whether a column is the first encoding of a wanted column's values or validity that the parts of a generation have.
+    fn is_needed(&self, key: &ColumnKey, generation: u32) -> bool {
         let (Quantity::Value(name) | Quantity::Valid(name)) = &key.encoding.quantity else { return false };
-        let first =
-            self.keys.present().columns.iter().find(|other| other.encoding.quantity == key.encoding.quantity);
+        let is_same = |other: &&ColumnKey| {
+            other.encoding.quantity == key.encoding.quantity && !self.manifest.lacks(generation, other.id())
+        };
+        let first = self.keys.present().columns.iter().find(is_same);
         self.wanted.iter().any(|column| column.name == *name)
             && first.is_some_and(|first| first.id() == key.id())
     }
 }
 
+/// A column of rows from before it was added.
+fn missing(column: &Column, rows: usize) -> ArrayRef {
+    new_null_array(&arrow_type(column.kind), rows)
+}
+
 fn open_seals<'a>(
-    seals: &[SealKey],
-    wanted: &[(u32, &'a str)],
+    wanted: &[(&Seal, &'a str)],
     append: Option<AppendId>,
     chunk: &ChunkRow,
 ) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
-    let opened = wanted.iter().zip(&chunk.sealed).map(|((number, name), blob)| {
-        let seal = seals.get(*number as usize);
-        let seal = seal.ok_or(ClientError::Internal { what: "a sealed column without a key" })?;
-        let plain = seal.open(&sealed_place(*number, append, chunk.written), blob)?;
+    let opened = wanted.iter().zip(&chunk.sealed).map(|((seal, name), blob)| {
+        let plain = seal.key.open(&sealed_place(seal.number, append, chunk.written), blob)?;
         Ok((*name, from_ipc(&plain)?))
     });
     opened.collect()

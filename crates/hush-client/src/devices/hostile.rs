@@ -197,7 +197,7 @@ fn encrypted(device: &DeviceKey, id: DeliveryId, crafted: &Crafted) -> WrittenPa
         }
     }
     let ids: Vec<EncodingId> = device.encodings.iter().map(|encoding| encoding.public.id).collect();
-    let mut writer = EncryptedPartWriter::new(&ids, 0, 0);
+    let mut writer = EncryptedPartWriter::new(&ids, &[], 0);
     let encoded = ids.iter().map(|id| blobs[&id.0].clone()).collect();
     let seed = crafted.seed.unwrap_or_else(|| id.chunk_seed(0));
     writer.push(EncodedChunk { index: 0, rows: 4, seed, encoded, sealed: Vec::new() }).unwrap();

@@ -9,7 +9,7 @@ use hush_table::source::Source;
 use hush_table::{CHUNK_ROWS, ClearColumn, Manifest, PartEntry, SignedManifest, TableStore};
 
 use super::new_identity;
-use crate::chunk::{ChunkPlan, seals_of};
+use crate::chunk::{ChunkPlan, first_numbers, seals_of};
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
@@ -27,7 +27,8 @@ pub(crate) fn encrypt_parts(
     let identity = new_identity(owner, schema.table.clone())?;
     let of_table = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let keys = ColumnKeys::derive(of_table, &half.encodings)?;
-    let seals = seals_of(of_table, schema);
+    let sealed: Vec<u32> = first_numbers(schema).collect();
+    let seals = seals_of(of_table, sealed.iter().copied());
     let plan = ChunkPlan::new(schema, &keys, &seals, scheme);
     let clear = clear_schema(schema);
     let ids: Vec<_> = half.encodings.iter().map(|encoding| encoding.public.id).collect();
@@ -46,9 +47,10 @@ pub(crate) fn encrypt_parts(
             first_chunk: None,
             dead: None,
             domain: 0,
+            generation: 0,
         };
         if !ids.is_empty() || !plan.sealed.is_empty() {
-            let mut writer = EncryptedPartWriter::new(&ids, plan.sealed.len() as u32, index);
+            let mut writer = EncryptedPartWriter::new(&ids, &sealed, index);
             writer.push(plan.encrypt(&mut encryptor, index, &batch)?)?;
             let part = writer.finish()?;
             store.put_part(&part)?;
@@ -80,6 +82,9 @@ pub(crate) fn encrypt_parts(
         clear_columns: columns.collect::<Result<_, _>>()?,
         encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
         sealed_columns: plan.sealed.len() as u32,
+        unsealed: Vec::new(),
+        generation: 0,
+        generations: Vec::new(),
         parts,
         devices: DeviceRules::default(),
         chains: Vec::new(),

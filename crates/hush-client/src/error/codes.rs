@@ -18,6 +18,7 @@ impl ClientError {
             Self::Plan(source) | Self::Rehearsed { source, .. } => source.code(),
             Self::Purge(source) => source.code(),
             Self::Rotate(source) => source.code(),
+            Self::Alter(source) => source.code(),
             Self::Release(source) => source.code(),
             Self::Remote(source) => source.code(),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
@@ -100,6 +101,7 @@ impl ClientError {
             Self::Edge(source) => source.kind(),
             Self::Purge(source) => source.kind(),
             Self::Rotate(source) => source.kind(),
+            Self::Alter(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
             Self::KeyFile(_) | Self::NoRoot { .. } | Self::OldKey { .. } | Self::OtherKey { .. } => {

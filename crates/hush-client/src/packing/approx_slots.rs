@@ -35,16 +35,20 @@ impl ApproxSlotCodec {
         Ok(Self { encoder: ApproxEncoder::new(ring), scale: Scale::from_log2(scale_log2)?, max_abs })
     }
 
-    /// The values of all ring elements of a body, each ciphertext opened by `open`.
+    /// The first `count` values of a body, each ciphertext opened by `open`.
     fn each(
         &self,
         stored: &Stored<'_>,
+        count: usize,
         open: impl Fn(&ApproxCiphertext) -> Result<Vec<f64>, ClientError>,
     ) -> Result<Cells, ClientError> {
         let (Stored { key, seed, .. }, body) = (stored, stored.body()?);
         let elements = (0..body.id().element_count)
             .map(|element| open(&ApproxCiphertext::load(key.ring(), *seed, &body, element, self.scale)?));
-        Ok(Cells::Approx(elements.collect::<Result<Vec<_>, _>>()?.concat()))
+        let mut values = elements.collect::<Result<Vec<_>, _>>()?.concat();
+        // The last element has slots behind the last row.
+        values.truncate(count);
+        Ok(Cells::Approx(values))
     }
 }
 
@@ -76,9 +80,9 @@ impl Owned for ApproxSlotCodec {
         columns.iter().map(encrypt).collect()
     }
 
-    fn decrypt(&self, stored: &Stored<'_>, _count: usize, _limit: PhaseLimit) -> Result<Cells, ClientError> {
+    fn decrypt(&self, stored: &Stored<'_>, count: usize, _limit: PhaseLimit) -> Result<Cells, ClientError> {
         let secret = &stored.key.secret;
-        self.each(stored, |element| {
+        self.each(stored, count, |element| {
             Ok(decrypt_approx_slots(secret, &self.encoder, element.ciphertext(), self.scale)?)
         })
     }
@@ -86,12 +90,13 @@ impl Owned for ApproxSlotCodec {
     fn release(
         &self,
         stored: &Stored<'_>,
-        _count: usize,
+        count: usize,
         release: &Release<'_>,
     ) -> Result<Option<Cells>, ClientError> {
         let codec = (&self.encoder, self.scale);
-        let values = self
-            .each(stored, |element| release.element(stored.key, codec, element.ciphertext(), Slots::Stored));
+        let values = self.each(stored, count, |element| {
+            release.element(stored.key, codec, element.ciphertext(), Slots::Stored)
+        });
         values.map(Some)
     }
 

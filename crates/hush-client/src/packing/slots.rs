@@ -64,14 +64,17 @@ impl Owned for SlotCodec {
         columns.iter().map(encrypt).collect()
     }
 
-    fn decrypt(&self, stored: &Stored<'_>, _count: usize, limit: PhaseLimit) -> Result<Cells, ClientError> {
+    fn decrypt(&self, stored: &Stored<'_>, count: usize, limit: PhaseLimit) -> Result<Cells, ClientError> {
         let (Stored { key, seed, .. }, body) = (stored, stored.body()?);
         let elements = (0..body.id().element_count).map(|element| {
             let ciphertext = SlotCiphertext::load(key.ring(), *seed, &body, element)?;
             decrypt_slots(&key.secret, &self.encoder, ciphertext.lanes(), limit)
                 .map_err(|error| named(key, error))
         });
-        Ok(Cells::Exact(elements.collect::<Result<Vec<_>, _>>()?.concat()))
+        let mut values = elements.collect::<Result<Vec<_>, _>>()?.concat();
+        // The last element has slots behind the last row.
+        values.truncate(count);
+        Ok(Cells::Exact(values))
     }
 
     fn program(

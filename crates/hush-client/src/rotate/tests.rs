@@ -193,7 +193,7 @@ fn the_key_before_derives_nothing_of_a_new_domain() {
         .open(rotation.case.owner.seed(), &rotation.case.pins)
         .unwrap();
     assert!(
-        opened.keys.present().seals[0].open(&at, &chunk.sealed[0]).is_ok(),
+        opened.keys.present().seals[0].key.open(&at, &chunk.sealed[0]).is_ok(),
         "opening is tried on what must open"
     );
 }

@@ -62,7 +62,7 @@ enum SumSource {
     Kept(KeptSum),
     /// All living rows; the sum is then kept under this key.
     Whole(Key),
-    /// Other parts: this one is of another domain.
+    /// Other parts: this one is of another domain, or lacks the columns.
     Elsewhere,
 }
 
@@ -155,7 +155,8 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
     }
 
     fn source(&self, part: PartRef<'_>, block: &Block, per_chunk: &[Vec<RowMask>]) -> SumSource {
-        if block.block.domain != part.entry.domain {
+        let SumBlock { domain, without, .. } = &block.block;
+        if *domain != part.entry.domain || without.contains(&part.entry.generation) {
             return SumSource::Elsewhere;
         }
         let all = |masks: &Vec<RowMask>| masks.get(block.block.mask) == Some(&RowMask::All);

@@ -29,6 +29,7 @@ fn aggregate_answer() -> Vec<u8> {
 
 fn aggregate_under(head: &AnswerHead) -> Vec<u8> {
     let block = |mask, columns: &[u32]| SumBlock {
+        without: Vec::new(),
         domain: 0,
         mask,
         set: preset("n11_q1x46_sec128_v1").unwrap(),

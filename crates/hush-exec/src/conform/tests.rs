@@ -62,8 +62,9 @@ fn sum(mask: usize, column: u32) -> EncryptedSum {
 #[test]
 fn a_domain_has_blocks_of_its_own() {
     let sums = [sum(0, 0), sum(1, 1), sum(0, 2)];
-    let (one, _) = sum_blocks(&sums, &table(), &[0]).unwrap();
-    let (blocks, places) = sum_blocks(&sums, &table(), &[2, 5]).unwrap();
+    let (one, _) = sum_blocks(&sums, &table(), &Strata::none()).unwrap();
+    let (blocks, places) =
+        sum_blocks(&sums, &table(), &Strata { domains: vec![2, 5], ..Strata::none() }).unwrap();
     let of = |domain| one.iter().map(move |block| SumBlock { domain, ..block.clone() });
     assert_eq!(blocks, of(2).chain(of(5)).collect::<Vec<_>>());
     let expected = [(0, 0), (1, 0), (2, 0)]
@@ -71,11 +72,29 @@ fn a_domain_has_blocks_of_its_own() {
     assert_eq!(places, expected);
 }
 
+/// Columns share a block only if the same parts have them: masks of the others would be in their sum.
+#[test]
+fn columns_that_other_parts_lack_have_blocks_of_their_own() {
+    let sums = [sum(0, 1), sum(0, 2), sum(1, 2), sum(0, 1)];
+    let lacking = BTreeMap::from([(EncodingId(2), vec![0, 3])]);
+    let (blocks, places) =
+        sum_blocks(&sums, &table(), &Strata { lacking: lacking.clone(), ..Strata::none() }).unwrap();
+    let found: Vec<_> =
+        blocks.iter().map(|b| (b.mask, b.without.clone(), b.columns[0].0, b.columns.len())).collect();
+    assert_eq!(found, [(0, vec![], 1, 1), (0, vec![0, 3], 2, 1), (1, vec![0, 3], 2, 1)]);
+    let found: Vec<_> = places.iter().flatten().map(|place| (place.block, place.body)).collect();
+    assert_eq!(found, [(0, 0), (1, 0), (2, 0), (0, 0)]);
+    // Lacking in the same parts, they share one.
+    let both = lacking.into_iter().chain([(EncodingId(1), vec![0, 3])]).collect();
+    let (blocks, _) = sum_blocks(&sums, &table(), &Strata { lacking: both, ..Strata::none() }).unwrap();
+    assert_eq!(blocks.len(), 2);
+}
+
 /// One answer for each mask and parameter set, and in it one body for each column, however often a plan names it.
 #[test]
 fn sums_share_what_they_have_in_common() {
     let sums = [sum(0, 0), sum(0, 1), sum(1, 1), sum(0, 2), sum(0, 0), sum(1, 0)];
-    let (blocks, places) = sum_blocks(&sums, &table(), &[0]).unwrap();
+    let (blocks, places) = sum_blocks(&sums, &table(), &Strata::none()).unwrap();
     let found: Vec<_> = blocks
         .iter()
         .map(|b| (b.mask, b.set.degree(), b.columns.iter().map(|id| id.0).collect::<Vec<_>>()))
@@ -84,12 +103,12 @@ fn sums_share_what_they_have_in_common() {
     assert_eq!(found, expected);
     let found: Vec<_> = places.iter().flatten().map(|place| (place.block, place.body)).collect();
     assert_eq!(found, [(0, 0), (1, 0), (2, 0), (1, 1), (0, 0), (3, 0)]);
-    let refused = |column| sum_blocks(&[sum(0, column)], &table(), &[0]).unwrap_err();
+    let refused = |column| sum_blocks(&[sum(0, column)], &table(), &Strata::none()).unwrap_err();
     assert_eq!(refused(3), PlanFault::WrongLayout { id: EncodingId(3) });
     assert_eq!(refused(9), PlanFault::UnknownEncoding { id: EncodingId(9) });
     let beyond = AggregateTask { sums: vec![sum(2, 0)], ..aggregate_task() };
     assert_eq!(
-        aggregate(&beyond, &table(), &[0]).unwrap_err(),
+        aggregate(&beyond, &table(), &Strata::none()).unwrap_err(),
         PlanFault::Index { what: "mask", found: 2, count: 2 }
     );
 }

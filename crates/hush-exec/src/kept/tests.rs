@@ -109,6 +109,7 @@ fn sums_of_old_versions_are_forgotten() {
         first_chunk: None,
         dead: list,
         domain: 0,
+        generation: 0,
     };
     let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../hush-table/tests/golden/table_v2");
     let golden = hush_table::TableStore::local_existing(golden).unwrap().load().unwrap();

@@ -165,7 +165,7 @@ impl Fixture {
             let (part, after) = rest.split_at(*count);
             rest = after;
             let ids: Vec<EncodingId> = encodings().iter().map(|encoding| encoding.id).collect();
-            let mut encrypted = EncryptedPartWriter::new(&ids, 0, chunk);
+            let mut encrypted = EncryptedPartWriter::new(&ids, &[], chunk);
             let mut plain = ClearPartWriter::new(&schema).unwrap();
             for rows in part.chunks(CHUNK_ROWS as usize) {
                 encrypted.push(encode(keys_of(&seed), chunk, rows)).unwrap();
@@ -184,6 +184,7 @@ impl Fixture {
                 first_chunk: None,
                 dead: None,
                 domain: 0,
+                generation: 0,
             };
             if clear == Clear::Columns {
                 let plain = plain.finish().unwrap();
@@ -210,6 +211,9 @@ impl Fixture {
             clear_columns: if clear == Clear::Columns { columns.collect() } else { Vec::new() },
             encodings: encodings(),
             sealed_columns: 0,
+            unsealed: Vec::new(),
+            generation: 0,
+            generations: Vec::new(),
             parts,
             devices: hush_table::manifest::DeviceRules::default(),
             chains: Vec::new(),

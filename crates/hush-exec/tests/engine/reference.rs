@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use ethnum::I256;
-use hush_exec::answer::{Answer, EncryptedHalf, sum_blocks};
+use hush_exec::answer::{Answer, EncryptedHalf, Strata, sum_blocks};
 use hush_keys::{PhaseLimit, SecretKind, decrypt_approx_sum, decrypt_sum};
 use hush_plan::EncodingId;
 use hush_plan::plan::{AggregateTask, EncryptedSum, Mask, Task};
@@ -92,7 +92,7 @@ fn conform(
     sum: usize,
 ) -> (hush_rlwe::SumAnswer, usize) {
     let EncryptedHalf::Aggregate(sums) = &answer.encrypted else { panic!("rows") };
-    let (blocks, places) = sum_blocks(&task.sums, fixture.encodings(), &[0]).unwrap();
+    let (blocks, places) = sum_blocks(&task.sums, fixture.encodings(), &Strata::none()).unwrap();
     let place = places[sum][0];
     let (spec, block) = (&blocks[place.block], &sums.blocks[place.block]);
     assert_eq!(

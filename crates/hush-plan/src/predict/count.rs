@@ -73,13 +73,17 @@ pub(super) fn aggregate(
     shape: &TableShape,
     groups: u64,
 ) -> Result<Counted, PlanError> {
-    let mut blocks: Vec<(usize, Sizes, Vec<EncodingId>)> = Vec::new();
+    let mut blocks: Vec<(usize, &[u32], Sizes, Vec<EncodingId>)> = Vec::new();
     for sum in &task.sums {
         let (_, sizes) = find(encodings, sum.column)?;
-        match blocks.iter_mut().find(|(mask, known, _)| *mask == sum.mask && known.set == sizes.set) {
-            Some((_, _, columns)) if columns.contains(&sum.column) => {}
-            Some((_, _, columns)) => columns.push(sum.column),
-            None => blocks.push((sum.mask, sizes, vec![sum.column])),
+        let without = shape.without(sum.column);
+        let is_same = |(mask, lack, known, _): &&mut (usize, &[u32], Sizes, Vec<EncodingId>)| {
+            *mask == sum.mask && *lack == without && known.set == sizes.set
+        };
+        match blocks.iter_mut().find(is_same) {
+            Some((.., columns)) if columns.contains(&sum.column) => {}
+            Some((.., columns)) => columns.push(sum.column),
+            None => blocks.push((sum.mask, without, sizes, vec![sum.column])),
         }
     }
     let keys = || task.keys.iter().map(String::as_str);
@@ -88,10 +92,12 @@ pub(super) fn aggregate(
     let selecting: Vec<&str> =
         plan.predicates().flat_map(Predicate::clear_sql).chain(keys()).chain(weights).collect();
     let mut counted = Counted::default();
-    let of_domains = shape.domains().iter().map(|domain| shape.chunks_of(*domain));
-    for (chunks, (mask, sizes, columns)) in
-        of_domains.flat_map(|chunks| blocks.iter().map(move |block| (chunks.clone(), block)))
-    {
+    let of_domain = |domain: &u32| {
+        let domain = *domain;
+        blocks.iter().map(move |block| (domain, block))
+    };
+    for (domain, (mask, without, sizes, columns)) in shape.domains().iter().flat_map(of_domain) {
+        let chunks = shape.chunks_of(domain, without);
         let bodies = columns.len() as u64;
         let sums = task.sums.iter().filter(|sum| sum.mask == *mask && columns.contains(&sum.column)).count();
         let work = sum_work(sizes, &chunks, bodies, (selecting.is_empty(), groups), sums as u64);

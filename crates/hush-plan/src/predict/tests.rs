@@ -18,7 +18,8 @@ fn plan(text: &str) -> (QueryPlan, Vec<Encoding>) {
 
 fn shape() -> TableShape {
     let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text };
-    let parts = vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000, domain: 0 }];
+    let parts =
+        vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000, domain: 0, generation: 0 }];
     TableShape { parts, clear: vec![column("ward", true), column("year", false)], ..TableShape::default() }
 }
 

@@ -33,7 +33,7 @@ mod write;
 
 pub use edit::{Change, Setting, edit};
 pub use error::{RangeProblem, SchemaError};
-pub use read::from_toml;
+pub use read::{column_from_toml, from_toml};
 pub use write::{date_format_name, table_key, to_toml, type_name};
 
 use super::{Protection, Schema};

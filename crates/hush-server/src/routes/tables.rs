@@ -162,6 +162,6 @@ fn facts(name: &TableName, manifest: &SignedManifest) -> TableFacts {
                 params: encoding.params.clone(),
             })
             .collect(),
-        sealed_columns: body.sealed_columns,
+        sealed_columns: body.sealed_numbers().len() as u32,
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn deliver(service: &Service, table: &LocalTable, device: u8, number:
         vec![Arc::new(StringArray::from(vec!["north"])) as _, Arc::new(Int64Array::from(vec![2020])) as _];
     let mut clear = ClearPartWriter::new(&schema).unwrap();
     clear.push(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
-    let mut encrypted = EncryptedPartWriter::new(&[EncodingId(1)], 0, 0);
+    let mut encrypted = EncryptedPartWriter::new(&[EncodingId(1)], &[], 0);
     let blob = id.to_string().into_bytes();
     let (seed, encoded) = (id.chunk_seed(0), vec![blob.into()]);
     encrypted.push(EncodedChunk { index: 0, rows: 1, seed, encoded, sealed: Vec::new() }).unwrap();

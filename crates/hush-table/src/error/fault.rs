@@ -162,6 +162,23 @@ pub enum ManifestFault {
     /// Nothing is left to be written anew.
     #[error("it says that a rotation goes on, and has no domain before the present one")]
     Rotating,
+    /// A generation that cannot be.
+    #[error(
+        "generation {index} before the present one is out of order, names columns out of order or that were never there, or has no parts"
+    )]
+    Generation {
+        /// Position of the generation.
+        index: usize,
+    },
+    /// A part of no generation.
+    #[error("part {index} is of a generation that the table does not have")]
+    PartGeneration {
+        /// Position of the part.
+        index: usize,
+    },
+    /// Numbers of sealed columns that the table has no more.
+    #[error("the sealed columns that the table has no more are out of order, or were never there")]
+    Unsealed,
     /// A part of no domain.
     #[error("part {index} is of a domain that the table does not have")]
     PartDomain {
@@ -341,6 +358,8 @@ pub enum Counted {
     DefinitionBytes,
     /// Domains before the present one.
     Domains,
+    /// Generations before the present one.
+    Generations,
     /// Encodings.
     Encodings,
     /// Files of evaluation keys.
@@ -499,6 +518,7 @@ impl std::fmt::Display for Counted {
             Self::ClearColumns => "clear columns",
             Self::DefinitionBytes => "bytes of a chain's definition",
             Self::Domains => "domains before the present one",
+            Self::Generations => "generations before the present one",
             Self::Encodings => "encodings",
             Self::Keys => "files of evaluation keys",
             Self::Parts => "parts",

@@ -49,6 +49,8 @@ pub enum ChangeKind {
     Devices,
     /// The table got another owner's key, or new secrets for the rows to come.
     Rotate,
+    /// Columns were added, dropped, renamed, widened or given a further purpose.
+    Alter,
 }
 
 impl ChangeKind {
@@ -63,6 +65,7 @@ impl ChangeKind {
             Self::Compact => "compact",
             Self::Devices => "devices",
             Self::Rotate => "rotate",
+            Self::Alter => "alter",
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     super::appends::check(manifest)?;
     super::changes::check(manifest)?;
     super::domains::check(manifest)?;
+    super::generations::check(manifest)?;
     super::keys::check(manifest, &definitions)
 }
 
@@ -137,7 +138,8 @@ fn zones(manifest: &Manifest) -> Result<(), ManifestFault> {
 pub(super) fn part_alone(manifest: &Manifest, index: usize, part: &PartEntry) -> Result<(), ManifestFault> {
     part_rows(index, part)?;
     if part.clear.is_some() == manifest.clear_columns.is_empty()
-        || part.encrypted.is_some() != manifest.has_encrypted_files()
+        || part.encrypted.is_none() != manifest.columns_of(part.generation).is_empty()
+        || (part.clear.is_none() && part.encrypted.is_none())
     {
         return Err(ManifestFault::PartFiles { index });
     }

@@ -53,11 +53,13 @@ impl Manifest {
         self.earlier.push(Domain { number: self.domain, encryption: self.encryption });
         self.domain = self.domain.saturating_add(1);
         self.encryption = encryption;
-        self.forget_empty_domains();
+        self.forget_unused();
     }
 
-    /// Leaves out earlier domains whose parts have all been written anew; without any, a rotation is complete.
-    pub fn forget_empty_domains(&mut self) {
+    /// Leaves out earlier domains and generations whose parts have all gone or been written anew; without any domain, a rotation is
+    /// complete.
+    pub fn forget_unused(&mut self) {
+        self.forget_empty_generations();
         let used: BTreeSet<u32> = self.parts.iter().map(|part| part.domain).collect();
         self.earlier.retain(|domain| used.contains(&domain.number));
         self.rotating = self.rotating && !self.earlier.is_empty();
@@ -118,7 +120,7 @@ mod tests {
         );
         manifest.check().unwrap();
         manifest.parts.iter_mut().for_each(|part| part.domain = 2);
-        manifest.forget_empty_domains();
+        manifest.forget_unused();
         assert_eq!((manifest.domains(), manifest.parts.len()), (vec![2], parts));
         manifest.check().unwrap();
     }

@@ -25,7 +25,7 @@ use crate::manifest::{Manifest, PartEntry, PartPlace};
 
 /// An encrypted part whose footer agrees with its manifest.
 ///
-/// *Invariants*: one row group; exactly the columns of the manifest, required, plain, uncompressed, inside the
+/// *Invariants*: one row group; exactly the columns of its generation in the manifest, required, plain, uncompressed, inside the
 /// file; chunk indices and row counts as the manifest's entry implies.
 pub struct EncryptedPart {
     source: PartSource,
@@ -84,7 +84,7 @@ impl EncryptedPart {
         let parquet = |cause| TableError::Parquet { part: digest, source: cause };
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&source).map_err(parquet)?;
         let bad = |fault| TableError::BadPart { part: digest, fault };
-        let columns = expected_columns(manifest);
+        let columns = expected_columns(manifest, entry);
         check_footer(&metadata, &columns, entry.chunks, length).map_err(bad)?;
         let mut part = Self { source, metadata: Arc::new(metadata), digest, heads: Vec::new(), columns };
         part.source = part.with_columns(["chunk", "rows"].map(str::to_owned))?;
@@ -350,10 +350,15 @@ fn slice_page(page: &Page, form: ValueForm, wanted: &[bool], values: &mut VecDeq
 }
 
 /// Names of all columns of an encrypted part, in order.
-fn expected_columns(manifest: &Manifest) -> Vec<String> {
+fn expected_columns(manifest: &Manifest, entry: &PartEntry) -> Vec<String> {
     let fixed = ["chunk", "rows", "seed"].map(str::to_owned);
-    let encoded = manifest.encodings.iter().map(|encoding| encoding_column(encoding.id));
-    fixed.into_iter().chain(encoded).chain((0..manifest.sealed_columns).map(sealed_column)).collect()
+    let stored = manifest.columns_of(entry.generation);
+    let encoded = stored.encodings.iter().map(|id| encoding_column(*id));
+    fixed
+        .into_iter()
+        .chain(encoded)
+        .chain(stored.sealed.iter().map(|number| sealed_column(*number)))
+        .collect()
 }
 
 fn check_footer(

@@ -20,7 +20,7 @@ fn chunks(random: &mut Random, count: u32, last_rows: u32) -> Vec<EncodedChunk> 
 }
 
 fn write(chunks: &[EncodedChunk]) -> WrittenPart {
-    let mut writer = EncryptedPartWriter::new(&[EncodingId(1), EncodingId(4)], 1, 10);
+    let mut writer = EncryptedPartWriter::new(&[EncodingId(1), EncodingId(4)], &[0], 10);
     chunks.iter().cloned().for_each(|chunk| writer.push(chunk).unwrap());
     writer.finish().unwrap()
 }
@@ -36,6 +36,7 @@ fn entry(part: &WrittenPart) -> PartEntry {
         first_chunk: None,
         dead: None,
         domain: 0,
+        generation: 0,
     }
 }
 
@@ -160,7 +161,7 @@ fn what_a_part_does_not_have_is_refused() {
 #[test]
 fn a_writer_takes_only_chunks_that_fit() {
     let mut random = Random::fresh();
-    let mut writer = EncryptedPartWriter::new(&[EncodingId(1), EncodingId(4)], 1, 10);
+    let mut writer = EncryptedPartWriter::new(&[EncodingId(1), EncodingId(4)], &[0], 10);
     let first = chunk(&mut random, 10, CHUNK_ROWS, 10);
     writer.push(first.clone()).unwrap();
     let mut next = |change: fn(&mut EncodedChunk)| {
@@ -185,7 +186,7 @@ fn a_writer_takes_only_chunks_that_fit() {
     writer.push(short).unwrap();
     assert!(writer.is_full());
     assert_eq!(writer.push(chunk(&mut Random::fresh(), 12, 1, 10)).unwrap_err().code(), "HUSH-T040");
-    assert_eq!(EncryptedPartWriter::new(&[], 1, 0).finish().unwrap_err().code(), "HUSH-T033");
+    assert_eq!(EncryptedPartWriter::new(&[], &[0], 0).finish().unwrap_err().code(), "HUSH-T033");
 }
 
 #[test]

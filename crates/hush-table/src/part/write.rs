@@ -30,7 +30,7 @@ const PAGE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub struct EncryptedPartWriter {
     encodings: Vec<EncodingId>,
-    sealed_columns: u32,
+    sealed: Vec<u32>,
     first_chunk: u32,
     chunks: Vec<EncodedChunk>,
     seeds: BTreeMap<[u8; 32], u32>,
@@ -38,10 +38,10 @@ pub struct EncryptedPartWriter {
 }
 
 impl EncryptedPartWriter {
-    /// Begins a part with these columns, whose first chunk has the global index `first_chunk`.
-    pub fn new(encodings: &[EncodingId], sealed_columns: u32, first_chunk: u32) -> Self {
-        let encodings = encodings.to_vec();
-        Self { encodings, sealed_columns, first_chunk, chunks: Vec::new(), seeds: BTreeMap::new(), bytes: 0 }
+    /// Begins a part with these encodings and sealed columns (by number), whose first chunk has the global index `first_chunk`.
+    pub fn new(encodings: &[EncodingId], sealed: &[u32], first_chunk: u32) -> Self {
+        let (encodings, sealed) = (encodings.to_vec(), sealed.to_vec());
+        Self { encodings, sealed, first_chunk, chunks: Vec::new(), seeds: BTreeMap::new(), bytes: 0 }
     }
 
     /// Takes the next chunk. Blobs are kept, not copied.
@@ -108,7 +108,7 @@ impl EncryptedPartWriter {
         if chunk.encoded.len() != expected {
             return Err(PartFault::EncodedBlobs { found: chunk.encoded.len(), expected });
         }
-        let expected = self.sealed_columns as usize;
+        let expected = self.sealed.len();
         if chunk.sealed.len() != expected {
             return Err(PartFault::SealedBlobs { found: chunk.sealed.len(), expected });
         }
@@ -119,12 +119,12 @@ impl EncryptedPartWriter {
     }
 
     fn to_parquet(&self) -> Result<Vec<u8>, ParquetError> {
-        let columns = self.encodings.len() + self.sealed_columns as usize;
+        let columns = self.encodings.len() + self.sealed.len();
         // Page headers and footer: some 40 bytes per page and 150 per column.
         let estimate = self.bytes as usize + 64 * self.chunks.len() * (columns + 1) + 256 * (columns + 8);
         let mut file = SerializedFileWriter::new(
             Vec::with_capacity(estimate),
-            schema(&self.encodings, self.sealed_columns)?,
+            schema(&self.encodings, &self.sealed)?,
             Arc::new(properties()),
         )?;
         let mut group = file.next_row_group()?;
@@ -132,7 +132,7 @@ impl EncryptedPartWriter {
         for column in 0..self.encodings.len() {
             write_blobs(&mut group, self.chunks.iter().filter_map(|chunk| chunk.encoded.get(column)))?;
         }
-        for column in 0..self.sealed_columns as usize {
+        for column in 0..self.sealed.len() {
             write_blobs(&mut group, self.chunks.iter().filter_map(|chunk| chunk.sealed.get(column)))?;
         }
         group.close()?;
@@ -195,7 +195,7 @@ fn properties() -> WriterProperties {
 }
 
 /// `chunk, rows: UINT_32; seed: FIXED[32]; e<id>…, s<k>…: BYTE_ARRAY`, all required.
-fn schema(encodings: &[EncodingId], sealed_columns: u32) -> Result<TypePtr, ParquetError> {
+fn schema(encodings: &[EncodingId], sealed: &[u32]) -> Result<TypePtr, ParquetError> {
     fn column(name: &str, kind: PhysicalType) -> PrimitiveTypeBuilder<'_> {
         Type::primitive_type_builder(name, kind).with_repetition(Repetition::REQUIRED)
     }
@@ -205,7 +205,8 @@ fn schema(encodings: &[EncodingId], sealed_columns: u32) -> Result<TypePtr, Parq
         Arc::new(column("rows", PhysicalType::INT32).with_logical_type(unsigned()).build()?),
         Arc::new(column("seed", PhysicalType::FIXED_LEN_BYTE_ARRAY).with_length(32).build()?),
     ];
-    let blobs = encodings.iter().map(|id| encoding_column(*id)).chain((0..sealed_columns).map(sealed_column));
+    let sealed = sealed.iter().map(|number| sealed_column(*number));
+    let blobs = encodings.iter().map(|id| encoding_column(*id)).chain(sealed);
     for name in blobs {
         fields.push(Arc::new(column(&name, PhysicalType::BYTE_ARRAY).build()?));
     }

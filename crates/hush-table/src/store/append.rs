@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
 
 use super::TableStore;
 use super::cutter::PartCutter;
@@ -16,6 +17,21 @@ use crate::part::{EncodedChunk, ZonesWriter};
 /// Bounds of the clear columns of new parts, in their order.
 #[derive(Clone, Debug)]
 pub struct PartBounds(pub(super) ZonesWriter);
+
+impl PartBounds {
+    /// Of no part yet, of a table with these clear columns.
+    pub fn none(clear: &Schema) -> Self {
+        Self(ZonesWriter::new(clear))
+    }
+
+    /// Takes the bounds of the parts behind these.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`] for those of other columns.
+    pub fn append(&mut self, behind: Self) -> Result<(), TableError> {
+        self.0.append(behind.0)
+    }
+}
 
 /// Time between two looks at a lock that another writer has.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);

@@ -6,12 +6,11 @@ use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, SchemaRef};
-use hush_plan::EncodingId;
 
 use super::TableStore;
 use crate::digest::AppendId;
 use crate::error::{Operation, PartFault, TableError};
-use crate::manifest::{Appended, Manifest, PartEntry};
+use crate::manifest::{Appended, Manifest, PartEntry, StoredColumns};
 use crate::part::{
     CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
     PART_TARGET_BYTES, WrittenPart, ZonesWriter,
@@ -25,9 +24,11 @@ pub(super) struct PartCutter {
     store: TableStore,
     clear: SchemaRef,
     /// Columns of the encrypted files; `None` if the table has none.
-    encrypted: Option<(Vec<EncodingId>, u32)>,
+    encrypted: Option<StoredColumns<'static>>,
     /// The domain of the parts.
     domain: u32,
+    /// Their generation.
+    generation: u32,
     /// The append whose parts these are.
     append: Option<AppendId>,
     /// Size at which a part is cut.
@@ -55,6 +56,7 @@ struct OpenPart {
     clear: Option<ClearPartWriter>,
     encrypted: Option<EncryptedPartWriter>,
     domain: u32,
+    generation: u32,
     append: Option<Appended>,
     rows: u64,
     chunks: u32,
@@ -72,8 +74,9 @@ impl PartCutter {
             store: store.clone(),
             zones: ZonesWriter::new(&clear),
             clear,
-            encrypted: table.has_encrypted_files().then(|| (table.encoding_ids(), table.sealed_columns)),
+            encrypted: Some(table.stored_columns()).filter(|columns| !columns.is_empty()),
             domain: table.domain,
+            generation: table.generation,
             append: None,
             part_bytes: PART_TARGET_BYTES,
             next_chunk: stored.iter().map(|part| part.chunks).sum(),
@@ -197,9 +200,11 @@ impl PartCutter {
         let clear =
             (!self.clear.fields().is_empty()).then(|| ClearPartWriter::new(&self.clear)).transpose()?;
         let encrypted = self.encrypted.as_ref();
-        let encrypted = encrypted.map(|(ids, sealed)| EncryptedPartWriter::new(ids, *sealed, first));
+        let encrypted =
+            encrypted.map(|columns| EncryptedPartWriter::new(&columns.encodings, &columns.sealed, first));
         let append = self.append.map(|id| Appended { id, first });
-        Ok(OpenPart { clear, encrypted, domain: self.domain, append, rows: 0, chunks: 0 })
+        let (domain, generation) = (self.domain, self.generation);
+        Ok(OpenPart { clear, encrypted, domain, generation, append, rows: 0, chunks: 0 })
     }
 
     /// Hands the open part to a thread, once there is room for one more.
@@ -278,6 +283,7 @@ impl OpenPart {
                 first_chunk: None,
                 dead: None,
                 domain: self.domain,
+                generation: self.generation,
             },
             bounds,
         ))

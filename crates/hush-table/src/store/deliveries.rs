@@ -248,9 +248,11 @@ fn settled(table: &SignedManifest, signed: &SignedDelivery) -> Result<Option<Del
         return Err(TableError::BadDelivery { fault: DeliveryFault::Revoked });
     }
     if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
-        // Rows of it may have been deleted since.
-        let as_taken = PartEntry { dead: None, domain: 0, ..taken.clone() };
-        return known(as_taken == signed.delivery().part_entry()).map(Some);
+        // Rows of it may have been deleted since, and an alteration writes clear columns anew.
+        let delivered = signed.delivery().part_entry();
+        let clear = if taken.encrypted.is_some() { delivered.clear } else { taken.clear };
+        let as_taken = PartEntry { dead: None, domain: 0, generation: 0, clear, ..taken.clone() };
+        return known(as_taken == delivered).map(Some);
     }
     if let Some(discarded) = manifest.devices.discarded(id) {
         return known(discarded.container == signed.digest()).map(Some);

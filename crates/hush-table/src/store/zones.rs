@@ -63,6 +63,18 @@ impl TableStore {
         self.put_part(&written)
     }
 
+    /// Stores the zone file of a manifest in the making whose parts all have these bounds, and names it there; takes its zone file away if it gets
+    /// none.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn put_bounds(&self, manifest: &mut Manifest, bounds: PartBounds) -> Result<(), TableError> {
+        manifest.zones = None;
+        let Some(written) = bounds.0.finish()? else { return Ok(()) };
+        manifest.zones = Some(written.file);
+        self.put_part(&written)
+    }
+
     /// As [`TableStore::put_zones`], where the bounds of the last parts are known.
     pub(super) fn put_zones_with(
         &self,

@@ -51,6 +51,9 @@ fn whole() -> Manifest {
             encoding(u32::MAX, Packing::Slots(Slots { primes })),
         ],
         sealed_columns: 1,
+        unsealed: Vec::new(),
+        generation: 0,
+        generations: Vec::new(),
         parts: vec![
             PartEntry {
                 rows: 524_288,
@@ -62,6 +65,7 @@ fn whole() -> Manifest {
                 first_chunk: None,
                 dead: None,
                 domain: 0,
+                generation: 0,
             },
             PartEntry {
                 rows: 5,
@@ -73,6 +77,7 @@ fn whole() -> Manifest {
                 first_chunk: None,
                 dead: None,
                 domain: 0,
+                generation: 0,
             },
         ],
         devices: DeviceRules::default(),

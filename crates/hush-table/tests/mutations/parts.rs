@@ -52,7 +52,7 @@ fn refused(reader: &str, name: &str, code: &str, bytes: Vec<u8>) -> CorpusFile {
 /// A part from chunk `first` on, each chunk with as many rows as said and blobs of so many bytes.
 fn encrypted_part(first: u32, rows: &[u32], encodings: &[u32], blob_bytes: usize) -> Vec<u8> {
     let ids: Vec<_> = encodings.iter().copied().map(EncodingId).collect();
-    let mut writer = EncryptedPartWriter::new(&ids, 1, first);
+    let mut writer = EncryptedPartWriter::new(&ids, &[0], first);
     for (index, &rows) in (first..).zip(rows) {
         let blob = |number: usize| Bytes::from(vec![number as u8; blob_bytes + number.min(blob_bytes)]);
         let (encoded, sealed) = ((0..ids.len()).map(blob).collect(), vec![blob(9)]);

@@ -23,6 +23,7 @@ fn table(parts: &[(u64, u64)]) -> Manifest {
         first_chunk: None,
         dead: (*dead > 0).then(|| Dead { rows: *dead, file: file(1000 + number, 9).unwrap() }),
         domain: 0,
+        generation: 0,
     };
     table.parts = parts.iter().enumerate().map(part).collect();
     table.rows = table.parts.iter().map(|part| part.rows).sum();

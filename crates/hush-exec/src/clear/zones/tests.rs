@@ -102,6 +102,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         first_chunk: None,
         dead: None,
         domain: 0,
+        generation: 0,
     };
     let schema = batch.schema();
     let columns =
@@ -122,6 +123,9 @@ fn part(batch: &RecordBatch) -> ClearPart {
         clear_columns: columns.collect(),
         encodings: Vec::new(),
         sealed_columns: 0,
+        unsealed: Vec::new(),
+        generation: 0,
+        generations: Vec::new(),
         parts: vec![entry.clone()],
         devices: DeviceRules::default(),
         chains: Vec::new(),

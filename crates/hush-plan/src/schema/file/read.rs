@@ -30,6 +30,22 @@ pub fn from_toml(text: &str) -> Result<Schema, SchemaError> {
     Reader { text }.schema(document.get_ref())
 }
 
+/// Reads one column, as `name = { type = "int(32)", protect = "encrypt" }`: what stands in a schema file below `[columns.name]`.
+///
+/// # Errors
+/// As [`from_toml`]; lines are those of the text.
+pub fn column_from_toml(text: &str) -> Result<Column, SchemaError> {
+    let document = DeTable::parse(text).map_err(|error| SchemaError::Syntax {
+        line: line_at(text, error.span().map_or(text.len(), |span| span.start)),
+        message: first_line(error.message()),
+    })?;
+    let mut columns = document.get_ref().iter();
+    match (columns.next(), columns.next()) {
+        (Some((name, value)), None) => Reader { text }.column(name.get_ref(), 1, value),
+        _ => Err(SchemaError::NoColumns),
+    }
+}
+
 type Value<'i> = Spanned<DeValue<'i>>;
 
 /// Most factors of a product, as in expressions.

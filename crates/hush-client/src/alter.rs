@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Alters the columns of a table that is there: adds, drops, renames, widens, or gives a further purpose.
+//!
+//! ```text
+//!   add, drop, rename         one version: a generation of columns begins, and no encrypted file changes
+//!   a clear column among them its parts get new files of clear columns in that version
+//!   a further purpose         a version with the new encodings; then the parts that lack them are written anew; plans use them once none does
+//!   a wider range             as a further purpose, if its encodings are too narrow; then a version that has the range, and not the old encodings
+//! ```
+//!
+//! The manifest and the private half say what is under way, so that the same command goes on after an interruption. Queries, appends and
+//! deletions go on meanwhile: rows of earlier generations have 0 in what they lack, which is what missing values have
+//! ([`hush_table::manifest::Generation`]).
+
+mod clear;
+pub(crate) mod error;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use hush_encode::clear_schema;
+use hush_keys::OwnerSeed;
+use hush_plan::error::{Front, Remedy};
+use hush_plan::schema::alter::{Alteration, altered};
+use hush_plan::{Encoding, EncodingId, Further, Needs, PrivateEncoding, Schema, plan_further};
+use hush_remote::Progress;
+use hush_table::Manifest;
+use hush_table::manifest::{ChangeKind, MAX_EARLIER_GENERATIONS};
+
+use self::clear::ClearFiles;
+pub use self::error::AlterError;
+use crate::chunk::sealed_columns;
+use crate::columns::{keys_of, new_secret_id};
+use crate::compact::{CompactOptions, Which, compact, require_recoverable};
+use crate::destination::{Committed, Committer, Destination, Edit, Next};
+use crate::devices::Waiting;
+use crate::error::ClientError;
+use crate::owner::OwnerKey;
+use crate::pins::Pins;
+use crate::place::{Opened, TablePlace};
+use crate::private::PrivateHalf;
+
+/// Times that the parts of an alteration are looked for: others may bring back what was written anew.
+const MOST_ROUNDS: u32 = 20;
+
+/// Options of an alteration.
+#[derive(Clone, Debug)]
+pub struct AlterOptions {
+    /// What is altered; nothing, to go on with an alteration that was interrupted.
+    pub alteration: Alteration,
+    /// Threads.
+    pub threads: usize,
+    /// Most bytes of memory that the process may take, its code included; `None` for as many as the system allows.
+    pub memory_limit: Option<u64>,
+    /// The pins that remember the new versions.
+    pub pins: Pins,
+}
+
+/// The outcome of an alteration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AlterReport {
+    /// Version of the table now.
+    pub version: u64,
+    /// Whether anything changed: the same alteration once more changes nothing.
+    pub changed: bool,
+    /// Whether this run went on with an alteration that another one had begun.
+    pub resumed: bool,
+    /// Encodings that the table got.
+    pub encodings: u64,
+    /// Parts that got a new file of clear columns.
+    pub clear_parts: u64,
+    /// Rows that were written anew.
+    pub rows: u64,
+    /// Bytes of the parts that were made of them.
+    pub made_bytes: u64,
+    /// Columns that were dropped and whose ciphertext stays in parts that are there.
+    pub left_behind: Vec<String>,
+    /// Rows of the table that count.
+    pub table_rows: u64,
+    /// Whether devices need new keys.
+    pub devices: bool,
+}
+
+impl AlterReport {
+    /// The step that the owner's devices need now, if the table may have devices, in the words of a front.
+    pub fn device_note(&self, front: Front) -> Option<String> {
+        let step = || Remedy::NewDeviceKeys.describe(front);
+        self.devices.then(|| format!("Keys of devices that were made before serve no more: {}.", step()))
+    }
+}
+
+/// Alters a table in a directory, on a server or in an object store. No value of a column that stays is changed.
+///
+/// The same alteration again goes on where an interrupted one ended, and changes nothing if that was complete.
+///
+/// # Errors
+/// [`AlterError`]; [`crate::CompactError::Lost`] for rows that cannot be had again and would have to be written anew, before anything is
+/// changed; no parameters for what is asked; another key, a rollback, damage; [`ClientError::Reencrypted`] if the table was replaced meanwhile; a
+/// full disk. Steps that were committed stay.
+///
+/// # Cost
+/// A manifest; where clear columns change, that of reading and writing the files of clear columns of all parts; for a further purpose, and a range
+/// that outgrows its encodings, that of decrypting and encrypting the rows that have the column ([`compact()`]).
+pub fn alter(
+    place: TablePlace<'_>,
+    options: &AlterOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<AlterReport, ClientError> {
+    let (owner, pins) = (key.seed(), &options.pins);
+    let mut report = AlterReport::default();
+    {
+        let destination = Destination::of(place)?;
+        let opened = place.open(owner, pins)?;
+        report.resumed = is_under_way(&opened);
+        let clear = ClearFiles::new(place, &destination);
+        let mut begin = Begin { place, owner, alteration: &options.alteration, clear, report: &mut report };
+        let committer = Committer { place, owner, pins, destination: &destination };
+        if let Committed::In(_) = committer.commit(&opened, &mut begin)? {
+            report.changed = true;
+            destination.tidy();
+        }
+    }
+    let mut opened = place.open(owner, pins)?;
+    for round in 0.. {
+        if !opened.manifest.manifest().generations.iter().any(|generation| generation.incomplete) {
+            break;
+        }
+        if round >= MOST_ROUNDS {
+            return Err(crate::CompactError::Overtaken { place: place.name(), tries: round }.into());
+        }
+        let (threads, memory_limit) = (options.threads, options.memory_limit);
+        let which = Which::Incomplete;
+        let written = compact(
+            place,
+            &CompactOptions { which, threads, memory_limit, pins: pins.clone() },
+            key,
+            progress,
+        )?;
+        report.rows += written.rows;
+        report.made_bytes += written.made_bytes;
+        report.changed = true;
+        opened = place.open(owner, pins)?;
+    }
+    if opened.half.pending.is_some() {
+        let destination = Destination::of(place)?;
+        let committer = Committer { place, owner, pins, destination: &destination };
+        committer.commit(&place.open(owner, pins)?, &mut Finish { owner })?;
+        destination.tidy();
+        report.changed = true;
+    }
+    let opened = place.open(owner, pins)?;
+    let manifest = opened.manifest.manifest();
+    (report.version, report.table_rows) = (manifest.version, manifest.living_rows());
+    report.resumed &= report.changed;
+    report.devices = opened.half.schema.edge && report.changed;
+    Ok(report)
+}
+
+/// Whether an alteration has begun and not ended.
+fn is_under_way(opened: &Opened) -> bool {
+    let mut generations = opened.manifest.manifest().generations.iter();
+    opened.half.pending.is_some() || generations.any(|generation| generation.incomplete)
+}
+
+/// The first version of an alteration on its way.
+struct Begin<'a> {
+    place: TablePlace<'a>,
+    owner: &'a OwnerSeed,
+    alteration: &'a Alteration,
+    clear: ClearFiles<'a>,
+    report: &'a mut AlterReport,
+}
+
+impl Begin<'_> {
+    /// Refuses what a version cannot undo.
+    fn check(&self, present: &Opened) -> Result<(), ClientError> {
+        let (place, manifest) = (|| self.place.name(), present.manifest.manifest());
+        if is_under_way(present) {
+            return Err(AlterError::UnderWay { place: place() }.into());
+        }
+        if manifest.generations.len() >= MAX_EARLIER_GENERATIONS {
+            return Err(AlterError::Generations { place: place() }.into());
+        }
+        let count = Waiting::beside(self.place, &present.manifest).count()?;
+        if count > 0 { Err(AlterError::Waiting { place: place(), count }.into()) } else { Ok(()) }
+    }
+
+    /// The encodings of the table under its altered schema.
+    fn further(&self, present: &Opened, schema: &Schema) -> Result<Further, ClientError> {
+        let manifest = present.manifest.manifest();
+        let is_kept = |encoding: &&PrivateEncoding| {
+            let dropped = &self.alteration.drop;
+            !encoding.quantity.columns().iter().any(|name| dropped.iter().any(|dropped| dropped == name))
+        };
+        let rename = |name: &str| {
+            self.alteration
+                .rename
+                .iter()
+                .fold(name.to_owned(), |name, (from, to)| if name == *from { to.clone() } else { name })
+        };
+        let kept = present.half.encodings.iter().filter(is_kept);
+        let kept: Vec<PrivateEncoding> = kept
+            .map(|encoding| PrivateEncoding {
+                quantity: encoding.quantity.renamed(&rename),
+                ..encoding.clone()
+            })
+            .collect();
+        further(schema, &kept, manifest)
+    }
+
+    /// Gives `next` the sealed columns of the altered schema. Those that stay keep their numbers, and new ones stand behind them.
+    fn number_sealed(&self, present: &Opened, schema: &Schema, next: &mut Manifest) {
+        let before = sealed_columns(&present.half.schema);
+        let numbers = present.manifest.manifest().sealed_numbers();
+        let is_dropped = |name: &str| self.alteration.drop.iter().any(|dropped| dropped == name);
+        let gone = before.iter().zip(numbers).filter(|((_, name), _)| is_dropped(name));
+        let gone: BTreeSet<u32> = gone.map(|(_, number)| number).collect();
+        let stay = before.len() - gone.len();
+        let new = sealed_columns(schema).len().saturating_sub(stay);
+        next.sealed_columns = next.sealed_columns.saturating_add(new as u32);
+        let unsealed: BTreeSet<u32> = next.unsealed.iter().copied().chain(gone).collect();
+        next.unsealed = unsealed.into_iter().collect();
+    }
+}
+
+impl Edit for Begin<'_> {
+    type Done = ();
+
+    fn next(&mut self, present: &Opened) -> Result<Next<()>, ClientError> {
+        let before = present.half.pending.as_ref().unwrap_or(&present.half.schema);
+        let schema = altered(before, self.alteration).map_err(AlterError::Fault)?;
+        if schema == *before {
+            return Ok(Next::Done(()));
+        }
+        self.check(present)?;
+        let Further { kept, outgrown, new } = self.further(present, &schema)?;
+        let mut next = present.manifest.manifest().clone();
+        next.version = next.version.saturating_add(1);
+        // Until the parts have wider encodings, rows keep the ranges of the encodings that they have.
+        let waits = !outgrown.is_empty() && !next.parts.is_empty();
+        let as_before = Alteration { widen: Vec::new(), ..self.alteration.clone() };
+        let interim =
+            if waits { altered(before, &as_before).map_err(AlterError::Fault)? } else { schema.clone() };
+        let outgrown = if waits { outgrown } else { Vec::new() };
+        self.report.encodings = new.len() as u64;
+        let half = PrivateHalf {
+            encodings: in_order(kept.into_iter().chain(outgrown).chain(new)),
+            schema: interim,
+            pending: waits.then(|| schema.clone()),
+        };
+        let stored = next.stored_columns();
+        let mut columns = next.clone();
+        columns.encodings = public(&half.encodings);
+        self.number_sealed(present, &schema, &mut columns);
+        if columns.stored_columns() != stored || columns.encodings != next.encodings {
+            next.begin_generation();
+        }
+        next.encodings = columns.encodings;
+        (next.sealed_columns, next.unsealed) = (columns.sealed_columns, columns.unsealed);
+        mark_incomplete(&mut next, &half);
+        if next.generations.iter().any(|generation| generation.incomplete) {
+            require_recoverable(present)?;
+        }
+        self.report.left_behind = left_behind(present, self.alteration, &next);
+        self.report.clear_parts =
+            self.clear.put(present, &mut next, &clear_schema(&schema), self.alteration)?;
+        if next.parts.iter().any(|part| part.clear.is_none() && part.encrypted.is_none()) {
+            return Err(AlterError::Nothing { place: self.place.name() }.into());
+        }
+        next.sealed_schema = half.seal(keys_of(self.owner, &next))?;
+        next.record(ChangeKind::Alter, 0, 0);
+        Ok(Next::Version(Box::new(next)))
+    }
+
+    /// Another writer's version never has this one's seal.
+    fn has_landed(&self, _: &Manifest) -> Result<bool, ClientError> {
+        Ok(false)
+    }
+}
+
+/// The last version of an alteration that widens a range: it has the range, and not the encodings that are too narrow for it.
+struct Finish<'a> {
+    owner: &'a OwnerSeed,
+}
+
+impl Edit for Finish<'_> {
+    type Done = ();
+
+    fn next(&mut self, present: &Opened) -> Result<Next<()>, ClientError> {
+        let Some(schema) = present.half.pending.clone() else { return Ok(Next::Done(())) };
+        let mut next = present.manifest.manifest().clone();
+        let Further { kept, new, .. } = further(&schema, &present.half.encodings, &next)?;
+        if !new.is_empty() || next.generations.iter().any(|generation| generation.incomplete) {
+            return Err(ClientError::Internal {
+                what: "a range is to be widened before its encodings are there",
+            });
+        }
+        next.version = next.version.saturating_add(1);
+        next.begin_generation();
+        let half = PrivateHalf { schema, encodings: kept, pending: None };
+        next.encodings = public(&half.encodings);
+        mark_incomplete(&mut next, &half);
+        next.sealed_schema = half.seal(keys_of(self.owner, &next))?;
+        next.record(ChangeKind::Alter, 0, 0);
+        Ok(Next::Version(Box::new(next)))
+    }
+
+    fn has_landed(&self, _: &Manifest) -> Result<bool, ClientError> {
+        Ok(false)
+    }
+}
+
+/// The encodings that a schema needs, beside those that a table has.
+fn further(
+    schema: &Schema,
+    present: &[PrivateEncoding],
+    manifest: &Manifest,
+) -> Result<Further, ClientError> {
+    let mut failed = None;
+    let mut new_id = || {
+        new_secret_id().unwrap_or_else(|error| {
+            failed = Some(error);
+            String::new()
+        })
+    };
+    let (needs, rows) = (Needs::of_purposes(schema)?, schema.max_rows.max(manifest.rows));
+    let further = plan_further(schema, present, &needs, rows, manifest.next_encoding(), &mut new_id)?;
+    failed.map_or(Ok(further), Err)
+}
+
+/// Marks the generations whose parts are to be written anew, and no others.
+fn mark_incomplete(next: &mut Manifest, half: &PrivateHalf) {
+    let incomplete: BTreeSet<u32> =
+        half.encodings.iter().flat_map(|encoding| half.incomplete(next, encoding)).collect();
+    for generation in &mut next.generations {
+        generation.incomplete = incomplete.contains(&generation.number);
+    }
+}
+
+/// The columns dropped by an alteration that parts of the next version still have, encrypted or sealed.
+fn left_behind(present: &Opened, alteration: &Alteration, next: &Manifest) -> Vec<String> {
+    let (half, manifest) = (&present.half, present.manifest.manifest());
+    let sealed: Vec<(&str, u32)> = (sealed_columns(&half.schema).into_iter().map(|(_, name)| name))
+        .zip(manifest.sealed_numbers())
+        .collect();
+    let is_stored = |name: &String| {
+        let mut encodings =
+            half.encodings.iter().filter(|encoding| encoding.quantity.columns().contains(&name.as_str()));
+        let has = |id: &EncodingId| next.generations.iter().any(|earlier| earlier.encodings.contains(id));
+        let number = sealed.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
+        encodings.any(|encoding| has(&encoding.public.id))
+            || number
+                .is_some_and(|number| next.generations.iter().any(|earlier| earlier.sealed.contains(&number)))
+    };
+    alteration.drop.iter().filter(|name| is_stored(name)).cloned().collect()
+}
+
+fn in_order(encodings: impl Iterator<Item = PrivateEncoding>) -> Vec<PrivateEncoding> {
+    let mut encodings: Vec<PrivateEncoding> = encodings.collect();
+    encodings.sort_by_key(|encoding| encoding.public.id);
+    encodings
+}
+
+fn public(encodings: &[PrivateEncoding]) -> Vec<Encoding> {
+    encodings.iter().map(|encoding| encoding.public.clone()).collect()
+}
