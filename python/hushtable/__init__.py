@@ -30,7 +30,7 @@ from ._errors import (
 )
 from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, min, skewness, stddev, sum, variance
 from ._keys import Key, keygen, open_key
-from ._life import History, Purged, Rotated, VersionChange
+from ._life import Altered, History, Purged, Rotated, VersionChange
 from ._machine import doctor
 from ._prepared import Prepared
 from ._query import Query
@@ -43,7 +43,7 @@ from ._table import Appended, Compacted, Deleted, Plan, Table, Updated, encrypt,
 __version__: str = doctor()["version"]
 
 __all__ = [
-    "Accepted", "Account", "Appended", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
+    "Accepted", "Account", "Altered", "Appended", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
     "HushWarning", "InternalError", "Key", "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
     "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table",
     "Updated", "UsageError", "VersionChange", "accept", "avg", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",

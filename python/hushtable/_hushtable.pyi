@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "append", "compact", "decrypt", "delete_rows",
-    "device_key", "doctor", "drop_table", "encrypt", "history", "is_server", "ls", "pull", "purge", "push",
+    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "alter", "append", "compact", "decrypt",
+    "delete_rows", "device_key", "doctor", "drop_table", "encrypt", "history", "is_server", "ls", "pull", "purge", "push",
     "rehearse", "rotate", "table_of_query", "update_rows",
 ]  # fmt: skip
 
@@ -102,6 +102,20 @@ def append(
 ) -> dict[str, Any]: ...
 def compact(
     place: _Path, token_file: _Path | None, key: Key, which: str, memory_limit: int | None, threads: int
+) -> dict[str, Any]: ...
+def alter(
+    place: _Path,
+    token_file: _Path | None,
+    key: Key,
+    add: list[str],
+    drop: list[str],
+    rename: list[tuple[str, str]],
+    widen: list[tuple[str, tuple[str, str]]],
+    purposes: list[tuple[str, list[str]]],
+    products: list[list[str]],
+    moments: list[list[str]],
+    memory_limit: int | None,
+    threads: int,
 ) -> dict[str, Any]: ...
 def rotate(
     place: _Path,

@@ -14,7 +14,7 @@ class VersionChange:
     version: int
     #: When it was made, by its owner's clock: ``2026-11-25T16:00:00Z``.
     at: str
-    #: What was done: ``encrypt``, ``append``, ``accept``, ``update``, ``delete``, ``compact``, ``rotate`` or ``devices``.
+    #: What was done: ``encrypt``, ``append``, ``accept``, ``update``, ``delete``, ``compact``, ``rotate``, ``alter`` or ``devices``.
     what: str
     #: Rows that came, and rows that went.
     added: int
@@ -57,6 +57,27 @@ class Purged:
     unnamed: list[str]
     #: What nobody can prove, in words.
     not_proven: list[str]
+
+
+@dataclass(frozen=True)
+class Altered:
+    """What an alteration of columns has done."""
+
+    #: The version that has it.
+    version: int
+    #: Whether anything changed: the same alteration once more changes nothing.
+    changed: bool
+    #: Whether it went on with an alteration that was interrupted.
+    resumed: bool
+    #: Rows that were written anew, and bytes of their parts.
+    rows: int
+    made_bytes: int
+    #: Parts that got a new file of clear columns.
+    clear_parts: int
+    #: Columns that were dropped and that parts which are there still have, encrypted.
+    left_behind: list[str]
+    #: Rows of the table.
+    table_rows: int
 
 
 @dataclass(frozen=True)

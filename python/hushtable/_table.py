@@ -8,16 +8,17 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _html, _hushtable
+from ._alter import Bound, Purpose, column_text, range_texts
 from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, usage
 from ._expr import Expr, quote_name
 from ._keys import Key, require_key
-from ._life import History, Purged, Rotated, VersionChange
+from ._life import Altered, History, Purged, Rotated, VersionChange
 from ._machine import byte_count, thread_count
 from ._prepared import Prepared
 from ._query import Query
@@ -324,6 +325,62 @@ class Table:
         done = _hushtable.compact(self._place, self._token_file, self._key, which, limit, count)
         self._reopen(threads)
         return Compacted(**done)
+
+    def alter(
+        self,
+        *,
+        add: Mapping[str, Mapping[str, Any]] | None = None,
+        drop: Sequence[str] = (),
+        rename: Mapping[str, str] | None = None,
+        widen: Mapping[str, tuple[Bound, Bound]] | None = None,
+        purposes: Mapping[str, Sequence[Purpose]] | None = None,
+        products: Sequence[Sequence[str]] = (),
+        moments: Sequence[Sequence[str]] = (),
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+    ) -> Altered:
+        """Adds, drops, renames or widens columns, or gives them further purposes. The same call again goes on with an alteration that was
+        interrupted, and changes nothing if it was complete; a call without any change goes on with whichever was.
+
+        Args:
+            add: columns as a schema file has them, ``{"weight": {"type": "int(16)", "range": [0, 500], "protect": "encrypt"}}``. They are
+                NULL in all rows that are there.
+            drop: columns to drop; data may go on having them.
+            rename: old names with new ones.
+            widen: columns with lowest and highest value from now on.
+            purposes: encrypted columns with what they are to be computed for, besides what they are for already.
+            products: sets of encrypted columns whose product is to be summed.
+            moments: sets of columns among which COVAR, CORR and regressions are to be asked for.
+            memory_limit: as for ``encrypt``.
+
+        Raises:
+            RefusedError: a name or a range that would change answers; deliveries of devices wait; rows that would have to be written anew
+                cannot be had again from the table.
+            UsageError: a column that there is not, or that cannot have what is asked for.
+        """
+        limit, count = byte_count(memory_limit), thread_count(threads)
+        columns = [column_text(name, keys) for name, keys in (add or {}).items()]
+        ranges = [(name, range_texts(name, bounds)) for name, bounds in (widen or {}).items()]
+        given = [(name, names(wanted)) for name, wanted in (purposes or {}).items()]
+        done = _hushtable.alter(
+            self._place,
+            self._token_file,
+            self._key,
+            columns,
+            names(drop),
+            list((rename or {}).items()),
+            ranges,
+            given,
+            [list(factors) for factors in products],
+            [list(columns) for columns in moments],
+            limit,
+            count,
+        )
+        note = done.pop("note")
+        if note is not None:
+            warnings.warn(note, HushWarning, stacklevel=2)
+        self._reopen(threads)
+        return Altered(**done)
 
     def rotate(
         self,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments. Secrets come by file or descriptor, never by argument.
 
+mod alter;
 mod append;
 mod compact;
 mod credentials;
@@ -27,6 +28,7 @@ pub(crate) use compact::Compact;
 pub(crate) use credentials::{KeyArgs, TokenArgs};
 pub(crate) use delete::Delete;
 
+pub(crate) use alter::Alter;
 pub(crate) use device::{Doctor, Target, TargetArgs};
 pub(crate) use key::{Backup, ChangePassphrase, Key, KeyCommand};
 pub(crate) use life::{History, Purge};
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Write small parts and parts with deleted rows of a table anew: fewer, full, without those rows
     Compact(Compact),
+    /// Add, drop, rename or widen columns of a table, or give them further purposes
+    Alter(Alter),
     /// Give a table another owner key, or new secrets for its rows
     Rotate(Rotate),
     /// Copy a table to a server or an object store

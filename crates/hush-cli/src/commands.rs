@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One module per group of commands.
 
+mod alter;
 mod append;
 mod bench;
 mod compact;
@@ -49,6 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Drop(args) => server::drop_table(args),
         Command::History(args) => life::history(args),
         Command::Purge(args) => life::purge(args),
+        Command::Alter(args) => alter::alter(args, threads),
         Command::Rotate(args) => rotate::rotate(args, threads),
         Command::Query(args) => query::query(args, threads),
         Command::Explain(args) => explain::explain(args, threads),

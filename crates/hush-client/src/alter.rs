@@ -110,18 +110,20 @@ pub fn alter(
 ) -> Result<AlterReport, ClientError> {
     let (owner, pins) = (key.seed(), &options.pins);
     let mut report = AlterReport::default();
-    {
+    let dropped = {
         let destination = Destination::of(place)?;
         let opened = place.open(owner, pins)?;
         report.resumed = is_under_way(&opened);
         let clear = ClearFiles::new(place, &destination);
-        let mut begin = Begin { place, owner, alteration: &options.alteration, clear, report: &mut report };
+        let (alteration, report, dropped) = (&options.alteration, &mut report, Vec::new());
+        let mut begin = Begin { place, owner, alteration, clear, report, dropped };
         let committer = Committer { place, owner, pins, destination: &destination };
         if let Committed::In(_) = committer.commit(&opened, &mut begin)? {
-            report.changed = true;
+            begin.report.changed = true;
             destination.tidy();
         }
-    }
+        begin.dropped
+    };
     let mut opened = place.open(owner, pins)?;
     for round in 0.. {
         if !opened.manifest.manifest().generations.iter().any(|generation| generation.incomplete) {
@@ -153,6 +155,8 @@ pub fn alter(
     let opened = place.open(owner, pins)?;
     let manifest = opened.manifest.manifest();
     (report.version, report.table_rows) = (manifest.version, manifest.living_rows());
+    report.left_behind =
+        dropped.into_iter().filter(|column| column.is_in(manifest)).map(|column| column.name).collect();
     report.resumed &= report.changed;
     report.devices = opened.half.schema.edge && report.changed;
     Ok(report)
@@ -171,6 +175,7 @@ struct Begin<'a> {
     alteration: &'a Alteration,
     clear: ClearFiles<'a>,
     report: &'a mut AlterReport,
+    dropped: Vec<Dropped>,
 }
 
 impl Begin<'_> {
@@ -263,7 +268,7 @@ impl Edit for Begin<'_> {
         if next.generations.iter().any(|generation| generation.incomplete) {
             require_recoverable(present)?;
         }
-        self.report.left_behind = left_behind(present, self.alteration, &next);
+        self.dropped = Dropped::of(present, self.alteration);
         self.report.clear_parts =
             self.clear.put(present, &mut next, &clear_schema(&schema), self.alteration)?;
         if next.parts.iter().any(|part| part.clear.is_none() && part.encrypted.is_none()) {
@@ -339,22 +344,36 @@ fn mark_incomplete(next: &mut Manifest, half: &PrivateHalf) {
     }
 }
 
-/// The columns dropped by an alteration that parts of the next version still have, encrypted or sealed.
-fn left_behind(present: &Opened, alteration: &Alteration, next: &Manifest) -> Vec<String> {
-    let (half, manifest) = (&present.half, present.manifest.manifest());
-    let sealed: Vec<(&str, u32)> = (sealed_columns(&half.schema).into_iter().map(|(_, name)| name))
-        .zip(manifest.sealed_numbers())
-        .collect();
-    let is_stored = |name: &String| {
-        let mut encodings =
-            half.encodings.iter().filter(|encoding| encoding.quantity.columns().contains(&name.as_str()));
-        let has = |id: &EncodingId| next.generations.iter().any(|earlier| earlier.encodings.contains(id));
-        let number = sealed.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
-        encodings.any(|encoding| has(&encoding.public.id))
-            || number
-                .is_some_and(|number| next.generations.iter().any(|earlier| earlier.sealed.contains(&number)))
-    };
-    alteration.drop.iter().filter(|name| is_stored(name)).cloned().collect()
+/// A column that is dropped, with what parts may still have of it.
+struct Dropped {
+    name: String,
+    encodings: Vec<EncodingId>,
+    sealed: Option<u32>,
+}
+
+impl Dropped {
+    /// The columns of a table that an alteration drops.
+    fn of(present: &Opened, alteration: &Alteration) -> Vec<Self> {
+        let (half, manifest) = (&present.half, present.manifest.manifest());
+        let sealed = sealed_columns(&half.schema).into_iter().map(|(_, name)| name);
+        let sealed: Vec<(&str, u32)> = sealed.zip(manifest.sealed_numbers()).collect();
+        let of_name = |name: &String| {
+            let is_its = |encoding: &&PrivateEncoding| encoding.quantity.columns().contains(&name.as_str());
+            let encodings = half.encodings.iter().filter(is_its).map(|encoding| encoding.public.id).collect();
+            let sealed = sealed.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
+            Self { name: name.clone(), encodings, sealed }
+        };
+        alteration.drop.iter().map(of_name).collect()
+    }
+
+    /// Whether parts of a version still have it.
+    fn is_in(&self, manifest: &Manifest) -> bool {
+        let mut generations = manifest.generations.iter();
+        generations.any(|earlier| {
+            self.encodings.iter().any(|id| earlier.encodings.contains(id))
+                || self.sealed.is_some_and(|number| earlier.sealed.contains(&number))
+        })
+    }
 }
 
 fn in_order(encodings: impl Iterator<Item = PrivateEncoding>) -> Vec<PrivateEncoding> {

@@ -118,7 +118,8 @@ pub use release::{Counted, DEFAULT_ANSWERS, ReleaseError};
 pub use replace::{Present, Pushed, copy_table, push_table};
 pub use rotate::{RotateError, RotateOptions, RotateReport, RotateWay, rotate};
 pub use schema_file::{
-    edit_schema, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text, write_schema,
+    edit_schema, parse_column, parse_schema, read_approved_schema, read_schema, reading_notes, schema_text,
+    write_schema,
 };
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 pub use update::{MissingRows, UpdateOptions, UpdateReport, update_rows};

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use hush_plan::schema::Column;
-use hush_plan::schema::file::{Change, SchemaError, edit, from_toml, require_approved, to_toml};
+use hush_plan::schema::file::{
+    Change, SchemaError, column_from_toml, edit, from_toml, require_approved, to_toml,
+};
 use hush_plan::{ColumnType, Protection, Schema};
 use hush_table::profile::zone_note;
 use hush_table::source::{Declared, Source};
@@ -63,6 +65,14 @@ fn parse(bytes: &[u8]) -> Result<Schema, SchemaError> {
 /// [`ClientError::SchemaText`], with the line.
 pub fn parse_schema(text: &str) -> Result<Schema, ClientError> {
     from_toml(text).map_err(|source| ClientError::SchemaText { source })
+}
+
+/// Reads one column as `name = { type = "int(16)", protect = "encrypt" }`: what stands in a schema file below `[columns.name]`.
+///
+/// # Errors
+/// [`ClientError::SchemaEdit`].
+pub fn parse_column(text: &str) -> Result<Column, ClientError> {
+    column_from_toml(text).map_err(|source| ClientError::SchemaEdit { source })
 }
 
 /// The schema with changed keys, of a column or of its own; see [`hush_plan::schema::file::edit`].

@@ -34,7 +34,7 @@ mod _hushtable {
     #[pymodule_export]
     use crate::life::{history, purge};
     #[pymodule_export]
-    use crate::owner::{Key, append, compact, encrypt, rotate};
+    use crate::owner::{Key, alter, append, compact, encrypt, rotate};
     #[pymodule_export]
     use crate::rows::{delete_rows, update_rows};
     #[pymodule_export]

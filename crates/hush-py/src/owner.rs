@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use hush::{
-    AppendOptions, CompactOptions, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Passphrase, Pins,
-    Present, Protection, RotateOptions, RotateWay, TableLocation, Which, WorkFactor,
+    AlterOptions, Alteration, AppendOptions, CompactOptions, EncryptOptions, Error, Front, NewPassphrase,
+    OwnerKey, Passphrase, Pins, Present, Protection, Purpose, RotateOptions, RotateWay, TableLocation, Which,
+    WorkFactor,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -196,6 +197,54 @@ pub(crate) fn compact<'py>(
     dict.set_item("version", report.version)?;
     dict.set_item("table_rows", report.table_rows)?;
     dict.set_item("table_parts", report.table_parts)?;
+    Ok(dict)
+}
+
+/// Alters the columns of a table. `add` has columns as a schema file does, `widen` lowest and highest values as texts.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python function")]
+pub(crate) fn alter<'py>(
+    py: Python<'py>,
+    place: PathBuf,
+    token_file: Option<PathBuf>,
+    key: &Key,
+    add: Vec<String>,
+    drop: Vec<String>,
+    rename: Vec<(String, String)>,
+    widen: Vec<(String, [String; 2])>,
+    purposes: Vec<(String, Vec<String>)>,
+    products: Vec<Vec<String>>,
+    moments: Vec<Vec<String>>,
+    memory_limit: Option<u64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let purpose = |name: &String| Purpose::ALL.into_iter().find(|purpose| purpose.name() == name);
+    let purposes = purposes.into_iter().map(|(name, given)| {
+        let known = given.iter().map(|text| purpose(text).ok_or(text)).collect::<Result<Vec<_>, _>>();
+        known.map(|known| (name.clone(), known)).map_err(|text| {
+            let all = Purpose::ALL.map(Purpose::name).join(", ");
+            pyo3::exceptions::PyValueError::new_err(format!("purpose {text:?} is none of {all}"))
+        })
+    });
+    let purposes = purposes.collect::<PyResult<Vec<_>>>()?;
+    let pins = key.pins();
+    let report = work::run(py, |progress| {
+        let add = add.iter().map(|text| hush::column_of_text(text)).collect::<Result<_, _>>()?;
+        let alteration = Alteration { drop, rename, add, widen, purposes, products, moments };
+        let options = AlterOptions { alteration, threads, memory_limit, pins };
+        let location = TableLocation::of(&place, token_file.as_deref())?;
+        hush::alter(location.place(), &options, &key.key, progress)
+    })?;
+    let dict = PyDict::new(py);
+    dict.set_item("version", report.version)?;
+    dict.set_item("changed", report.changed)?;
+    dict.set_item("resumed", report.resumed)?;
+    dict.set_item("rows", report.rows)?;
+    dict.set_item("made_bytes", report.made_bytes)?;
+    dict.set_item("clear_parts", report.clear_parts)?;
+    dict.set_item("left_behind", &report.left_behind)?;
+    dict.set_item("table_rows", report.table_rows)?;
+    dict.set_item("note", report.device_note(Front::Python))?;
     Ok(dict)
 }
 

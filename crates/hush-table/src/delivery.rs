@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use self::id::MAX_NUMBER;
 use crate::digest::{DeviceId, Digest, TableId};
 use crate::error::{DeliveryFault, TableError};
-use crate::manifest::{PartEntry, PartFile, verify};
+use crate::manifest::{Manifest, PartEntry, PartFile, verify};
 
 /// First bytes of every delivery; also the domain of its signature.
 pub const DELIVERY_MAGIC: [u8; 8] = *b"HUSHDLV2";
@@ -81,8 +81,8 @@ pub struct DeliveryPage {
 }
 
 impl Delivery {
-    /// The entry of a manifest that takes this delivery in. Domain and generation are for its owner to say.
-    pub fn part_entry(&self) -> PartEntry {
+    /// The entry of the part that this delivery is in a table that takes it in.
+    pub fn part_entry(&self, table: &Manifest) -> PartEntry {
         PartEntry {
             rows: self.rows,
             chunks: self.chunks,
@@ -92,8 +92,8 @@ impl Delivery {
             append: None,
             first_chunk: None,
             dead: None,
-            domain: 0,
-            generation: 0,
+            domain: table.domain,
+            generation: table.generation,
         }
     }
 }
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(*signed.delivery(), delivery());
         let owner = keys().0.verifying_key().to_bytes();
         signed.require_owner(&owner, delivery().table_id).unwrap();
-        assert_eq!(signed.delivery().part_entry().delivery, Some(delivery().id));
+        assert_eq!(signed.delivery().part_entry(&crate::fixture::manifest()).delivery, Some(delivery().id));
     }
 
     #[test]

@@ -37,15 +37,16 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, StoredFile, TableSummary};
 pub use hush_client::{
-    Accepted, Account, Analysis, AppendOptions, AppendReport, CheckedStatement, CompactOptions,
-    CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions, DeleteReport,
-    DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation,
-    History, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved, NewPassphrase, Numbers,
-    Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf,
-    ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions, RejectedDelivery,
-    Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind, SecurityLine, Silent, Statement,
-    TableDecryption, TablePlace, UnusedProfile, UpdateOptions, UpdateReport, VectorSource, Verified,
-    VersionChange, Which, WorkFactor, harden_process, peak_resident_bytes, profile_path, schema_path,
+    Accepted, Account, AlterOptions, AlterReport, Analysis, AppendOptions, AppendReport, CheckedStatement,
+    CompactOptions, CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions,
+    DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation,
+    Explanation, History, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved, NewPassphrase,
+    Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present,
+    PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions,
+    RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind, SecurityLine, Silent,
+    Statement, TableDecryption, TablePlace, UnusedProfile, UpdateOptions, UpdateReport, VectorSource,
+    Verified, VersionChange, Which, WorkFactor, harden_process, peak_resident_bytes, profile_path,
+    schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,
@@ -55,6 +56,7 @@ pub use hush_plan::error::Front;
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
 pub use hush_plan::report::{Cost, EncryptedNode, Leakage, Way};
+pub use hush_plan::schema::alter::Alteration;
 pub use hush_plan::schema::file::{Change as SchemaChange, Setting, type_name};
 pub use hush_plan::schema::{Column, Purpose};
 pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
@@ -243,6 +245,27 @@ pub fn compact(
     progress: &dyn Progress,
 ) -> Result<CompactReport, Error> {
     Ok(hush_client::compact(place, options, key, progress)?)
+}
+
+/// Alters the columns of a table; see [`hush_client::alter()`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn alter(
+    place: TablePlace<'_>,
+    options: &AlterOptions,
+    key: &OwnerKey,
+    progress: &dyn Progress,
+) -> Result<AlterReport, Error> {
+    Ok(hush_client::alter(place, options, key, progress)?)
+}
+
+/// Reads one column as it stands in a schema file, on one line; see [`hush_client::parse_column`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn column_of_text(text: &str) -> Result<Column, Error> {
+    Ok(hush_client::parse_column(text)?)
 }
 
 /// Gives a table another owner's key, or new secrets; see [`hush_client::rotate`].

@@ -132,7 +132,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     if let Some(due) = compact::advice(&CompactionState::of(manifest)) {
         out.push_str(&format!("compaction {due}\n"));
     }
-    out.extend(secrets(manifest));
+    out.extend(lived(manifest));
     for column in &manifest.clear_columns {
         out.push_str(&format!("clear      {} {}\n", visible(&column.name), column.arrow_type));
     }
@@ -161,8 +161,8 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     print(&out)
 }
 
-/// Under how many sets of secrets the rows are, if under several, and how often the table was handed over.
-fn secrets(manifest: &Manifest) -> Option<String> {
+/// What a life has left: sets of secrets, generations of columns, keys before this one.
+fn lived(manifest: &Manifest) -> Option<String> {
     let mut lines = String::new();
     let earlier: u64 = manifest.earlier.iter().map(|domain| manifest.living_rows_of(domain.number)).sum();
     if !manifest.earlier.is_empty() {
@@ -170,6 +170,15 @@ fn secrets(manifest: &Manifest) -> Option<String> {
         let sets = manifest.domains().len();
         let rows = grouped(earlier);
         lines.push_str(&format!("secrets    {sets} sets: {rows} rows under earlier secrets; {next}\n"));
+    }
+    let incomplete = manifest.parts.iter().filter(|part| manifest.is_incomplete(part)).count();
+    if incomplete > 0 {
+        lines.push_str(&format!(
+            "columns    an alteration goes on, {incomplete} parts are left: hush alter\n"
+        ));
+    } else if !manifest.generations.is_empty() {
+        let generations = manifest.generations.len() + 1;
+        lines.push_str(&format!("columns    {generations} generations; hush compact --all makes them one\n"));
     }
     if !manifest.predecessors.is_empty() {
         lines.push_str(&format!("keys       {} before this one\n", manifest.predecessors.len()));

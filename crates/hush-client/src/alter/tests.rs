@@ -456,8 +456,9 @@ fn begin(table: &Altered, alteration: &Alteration) {
     let place = TablePlace::Directory(&path);
     let destination = Destination::of(place).unwrap();
     let (clear, mut report) = (ClearFiles::new(place, &destination), AlterReport::default());
+    let dropped = Vec::new();
     let owner = table.owner.seed();
-    let mut edit = Begin { place, owner, alteration, clear, report: &mut report };
+    let mut edit = Begin { place, owner, alteration, clear, report: &mut report, dropped };
     let committer = Committer { place, owner, pins: &table.pins, destination: &destination };
     let committed = committer.commit(&place.open(owner, &table.pins).unwrap(), &mut edit).unwrap();
     assert!(matches!(committed, Committed::In(_)));

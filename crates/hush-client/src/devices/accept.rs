@@ -8,8 +8,8 @@ use hush_plan::error::Remedy;
 use hush_table::manifest::{ChangeKind, MAX_PARTS, MAX_REJECTED, Rejection};
 use hush_table::part::{FileKind, PartSource};
 use hush_table::{
-    DeliveryId, DeviceId, DeviceJob, Digest, Manifest, PartEntry, PartFile, RunId, SignedDelivery,
-    SignedManifest, StreamId, TableError,
+    DeliveryId, DeviceId, DeviceJob, Digest, Manifest, PartFile, RunId, SignedDelivery, SignedManifest,
+    StreamId, TableError,
 };
 use serde::Serialize;
 
@@ -278,8 +278,8 @@ impl Choice {
 
     fn append(&mut self, signed: &SignedDelivery, number: u64) {
         let delivery = signed.delivery();
-        // Deliveries for other domains are not taken.
-        let entry = PartEntry { domain: self.manifest.domain, ..delivery.part_entry() };
+        // Deliveries for other domains and columns are not taken.
+        let entry = delivery.part_entry(&self.manifest);
         self.files.extend(entry.encrypted);
         self.manifest.rows = self.manifest.rows.saturating_add(delivery.rows);
         self.manifest.parts.push(entry);

@@ -128,7 +128,7 @@ impl<'a> Examiner<'a> {
         signed: &SignedDelivery,
         open: &dyn Fn(FileKind, PartFile) -> Result<PartSource, ClientError>,
     ) -> Result<(), Fault> {
-        let entry = signed.delivery().part_entry();
+        let entry = signed.delivery().part_entry(self.manifest);
         if !self.manifest.suits(&entry) {
             return Err(Fault::Form);
         }

@@ -78,6 +78,9 @@ pub enum DeliveryFault {
     /// Not the files that parts of the table have.
     #[error("it lacks a file that parts of the table have, or has one that they do not")]
     Files,
+    /// Other columns than the table has by now.
+    #[error("its columns are not those that the table has; a device's key is of the columns of its day")]
+    Columns,
     /// Not the bytes of a delivery.
     #[error("it does not have the form or length of a delivery")]
     Length,

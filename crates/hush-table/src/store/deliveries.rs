@@ -11,7 +11,7 @@ use super::parts::received;
 use super::{DELIVERIES_NAME, TableStore, files};
 use crate::delivery::{DeliveryId, DeliveryPage, DeviceJob, MAX_DELIVERY_BYTES, SignedDelivery};
 use crate::digest::DeviceId;
-use crate::error::{DeliveryFault, Operation, TableError};
+use crate::error::{DeliveryFault, Operation, PartFault, TableError};
 use crate::manifest::{Manifest, PartEntry, PartFile, PartPlace, SignedManifest};
 use crate::part::{ClearPart, EncryptedPart, FileKind, PartName, Projection};
 
@@ -209,15 +209,17 @@ impl TableStore {
 
     fn check_delivered(&self, manifest: &Manifest, signed: &SignedDelivery) -> Result<(), TableError> {
         let delivery = signed.delivery();
-        let entry = delivery.part_entry();
+        let entry = delivery.part_entry(manifest);
         require_files(manifest, signed)?;
         let place = PartPlace { first_chunk: 0, first_row: 0 };
         if let Some(file) = entry.clear {
-            ClearPart::open(self.open_part(FileKind::Clear, &file)?, manifest, &entry)?;
+            let part = ClearPart::open(self.open_part(FileKind::Clear, &file)?, manifest, &entry);
+            part.map_err(of_other_columns)?;
         }
         if let Some(file) = entry.encrypted {
             let part = self.open_part(FileKind::Encrypted, &file)?;
-            check_seeds(&EncryptedPart::open(part, manifest, place, &entry)?, delivery.id)?;
+            let part = EncryptedPart::open(part, manifest, place, &entry).map_err(of_other_columns)?;
+            check_seeds(&part, delivery.id)?;
         }
         Ok(())
     }
@@ -236,6 +238,16 @@ impl TableStore {
     }
 }
 
+/// A file whose columns are others than the table's is one of a device with a key from before an alteration.
+fn of_other_columns(error: TableError) -> TableError {
+    match error {
+        TableError::BadPart { fault: PartFault::NoColumn { .. } | PartFault::ColumnForm { .. }, .. } => {
+            TableError::BadDelivery { fault: DeliveryFault::Columns }
+        }
+        other => other,
+    }
+}
+
 /// What a table has decided of a delivery before: it was taken, or discarded.
 ///
 /// # Errors
@@ -249,9 +261,10 @@ fn settled(table: &SignedManifest, signed: &SignedDelivery) -> Result<Option<Del
     }
     if let Some(taken) = manifest.parts.iter().find(|part| part.delivery == Some(id)) {
         // Rows of it may have been deleted since, and an alteration writes clear columns anew.
-        let delivered = signed.delivery().part_entry();
+        let delivered = signed.delivery().part_entry(manifest);
         let clear = if taken.encrypted.is_some() { delivered.clear } else { taken.clear };
-        let as_taken = PartEntry { dead: None, domain: 0, generation: 0, clear, ..taken.clone() };
+        let PartEntry { domain, generation, .. } = delivered;
+        let as_taken = PartEntry { dead: None, domain, generation, clear, ..taken.clone() };
         return known(as_taken == delivered).map(Some);
     }
     if let Some(discarded) = manifest.devices.discarded(id) {

@@ -72,7 +72,7 @@ fn taken(
     let form = manifest.clone();
     let examine = |signed: &SignedDelivery| match faults(signed) {
         Some(fault) => Err(fault),
-        None if form.suits(&signed.delivery().part_entry()) => Ok(()),
+        None if form.suits(&signed.delivery().part_entry(&form)) => Ok(()),
         None => Err(Fault::Form),
     };
     choice.take(waiting, &examine).unwrap();
