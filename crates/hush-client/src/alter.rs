@@ -235,7 +235,7 @@ impl Edit for Begin<'_> {
 
     fn next(&mut self, present: &Opened) -> Result<Next<()>, ClientError> {
         let before = present.half.pending.as_ref().unwrap_or(&present.half.schema);
-        let schema = altered(before, self.alteration).map_err(AlterError::Fault)?;
+        let schema = schema_after(before, self.alteration)?;
         if schema == *before {
             return Ok(Next::Done(()));
         }
@@ -246,8 +246,7 @@ impl Edit for Begin<'_> {
         // Until the parts have wider encodings, rows keep the ranges of the encodings that they have.
         let waits = !outgrown.is_empty() && !next.parts.is_empty();
         let as_before = Alteration { widen: Vec::new(), ..self.alteration.clone() };
-        let interim =
-            if waits { altered(before, &as_before).map_err(AlterError::Fault)? } else { schema.clone() };
+        let interim = if waits { schema_after(before, &as_before)? } else { schema.clone() };
         let outgrown = if waits { outgrown } else { Vec::new() };
         self.report.encodings = new.len() as u64;
         let half = PrivateHalf {
@@ -315,6 +314,10 @@ impl Edit for Finish<'_> {
     fn has_landed(&self, _: &Manifest) -> Result<bool, ClientError> {
         Ok(false)
     }
+}
+
+fn schema_after(schema: &Schema, alteration: &Alteration) -> Result<Schema, AlterError> {
+    altered(schema, alteration).map_err(|fault| AlterError::Fault(Box::new(fault)))
 }
 
 /// The encodings that a schema needs, beside those that a table has.

@@ -82,7 +82,7 @@ pub enum ClientError {
     },
     /// Rows that are changed must be encrypted like those that are there.
     #[error(
-        "{place} was encrypted anew while a change to it was prepared\n  Way out: once more. Nothing was changed."
+        "{place} was encrypted anew, or altered, while a change to it was prepared\n  Way out: once more. Nothing was changed."
     )]
     Reencrypted {
         /// The place.

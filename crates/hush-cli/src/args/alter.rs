@@ -30,7 +30,7 @@ pub(crate) struct Alter {
 /// What is altered, each as often as needed; nothing, to go on with an alteration that was interrupted.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
-    /// A column to add, as below [columns] in a schema file: 'weight = { type = "int(16)", range = [0, 500], protect = "encrypt" }'. Rows that are
+    /// A column to add, as a schema file has it: 'weight = { type = "int(16)", range = [0, 500], protect = "encrypt" }'. Rows that are
     /// there have NULL in it
     #[arg(long, value_name = "COLUMN", value_parser = column)]
     pub(crate) add: Vec<Column>,

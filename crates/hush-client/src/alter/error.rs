@@ -10,7 +10,7 @@ use hush_table::error::ErrorKind;
 pub enum AlterError {
     /// What is asked for cannot be, or would change answers without a word.
     #[error(transparent)]
-    Fault(AlterFault),
+    Fault(#[from] Box<AlterFault>),
     /// Another alteration was interrupted, or runs.
     #[error(
         "{place}: another alteration is under way\n  Way out: alter without any change goes on with it; then this one."
@@ -54,13 +54,16 @@ impl AlterError {
             Self::UnderWay { .. } => "HUSH-C120",
             Self::Waiting { .. } => "HUSH-C121",
             Self::Generations { .. } => "HUSH-C122",
-            Self::Nothing { .. } | Self::Fault(AlterFault::NoColumns) => "HUSH-C123",
-            Self::Fault(AlterFault::Taken { .. }) => "HUSH-C124",
-            Self::Fault(AlterFault::NoColumn { .. } | AlterFault::Dropped { .. }) => "HUSH-C125",
-            Self::Fault(AlterFault::Narrower { .. }) => "HUSH-C126",
-            Self::Fault(AlterFault::Range { .. } | AlterFault::NoRange { .. }) => "HUSH-C127",
-            Self::Fault(AlterFault::NotEncrypted { .. }) => "HUSH-C128",
-            Self::Fault(_) => "HUSH-C129",
+            Self::Nothing { .. } => "HUSH-C123",
+            Self::Fault(fault) => match **fault {
+                AlterFault::NoColumns => "HUSH-C123",
+                AlterFault::Taken { .. } => "HUSH-C124",
+                AlterFault::NoColumn { .. } | AlterFault::Dropped { .. } => "HUSH-C125",
+                AlterFault::Narrower { .. } => "HUSH-C126",
+                AlterFault::Range { .. } | AlterFault::NoRange { .. } => "HUSH-C127",
+                AlterFault::NotEncrypted { .. } => "HUSH-C128",
+                _ => "HUSH-C129",
+            },
         }
     }
 
@@ -70,11 +73,13 @@ impl AlterError {
             Self::UnderWay { .. }
             | Self::Waiting { .. }
             | Self::Generations { .. }
-            | Self::Nothing { .. }
-            | Self::Fault(AlterFault::NoColumns | AlterFault::Taken { .. } | AlterFault::Narrower { .. }) => {
-                ErrorKind::Refused
-            }
-            Self::Fault(_) => ErrorKind::Usage,
+            | Self::Nothing { .. } => ErrorKind::Refused,
+            Self::Fault(fault) => match **fault {
+                AlterFault::NoColumns | AlterFault::Taken { .. } | AlterFault::Narrower { .. } => {
+                    ErrorKind::Refused
+                }
+                _ => ErrorKind::Usage,
+            },
         }
     }
 }
