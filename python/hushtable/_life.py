@@ -55,6 +55,8 @@ class Purged:
     #: Files of deliveries that wait, and of uploads under way or interrupted less than a day ago: they stay.
     waiting: list[str]
     unnamed: list[str]
+    #: Contents of overwritten and deleted objects that a bucket had kept, and that are gone; ``None`` where nobody can tell.
+    earlier_objects: int | None
     #: What nobody can prove, in words.
     not_proven: list[str]
 

@@ -110,8 +110,8 @@ pub use policy::{Policy, Proposal, propose_schema};
 pub use private::PrivateHalf;
 pub use pull::pull;
 pub use purge::{
-    CheckedStatement, PurgeError, PurgeReport, Statement, StatementFault, check_statement, look_at_purge,
-    place_of_statement, purge,
+    CheckedStatement, Earlier, PurgeError, PurgeReport, Statement, StatementFault, check_statement,
+    look_at_purge, place_of_statement, purge,
 };
 pub use rehearse::{Rehearsal, RehearsalOptions, rehearse};
 pub use release::{Counted, DEFAULT_ANSWERS, ReleaseError};

@@ -17,11 +17,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hush_protocol::code::OTHER_VERSION;
 use hush_remote::{Purged, RemoteServer, StoredFile};
-use hush_table::{PartName, PlacedFile, PurgeRun, SignedManifest, named_files};
+use hush_table::{EarlierGone, PartName, PlacedFile, PurgeRun, SignedManifest, named_files};
 
 pub use self::check::{CheckedStatement, check_statement, place_of_statement};
 pub use self::error::{PurgeError, StatementFault};
-pub use self::statement::Statement;
+pub use self::statement::{Earlier, Statement};
 use self::statement::{Reserved, part_of};
 use crate::error::ClientError;
 use crate::history::utc;
@@ -43,6 +43,8 @@ pub struct PurgeReport {
     pub waiting: Vec<StoredFile>,
     /// Files that no version names and that are of an upload under way, or of one that was interrupted less than a day ago: they stay.
     pub unnamed: Vec<StoredFile>,
+    /// Contents of overwritten and deleted objects that a bucket had kept, and that are gone, or would be; `None` where nobody can tell.
+    pub earlier: Option<EarlierGone>,
     /// What nobody can prove of the place, in words.
     pub not_proven: Vec<String>,
 }
@@ -90,6 +92,7 @@ pub fn purge(
         deleted: report.deleted.clone(),
         deleted_bytes: PurgeReport::bytes(&report.deleted),
         left,
+        earlier: report.earlier.map(Earlier::from),
         not_proven: report.not_proven.clone(),
     };
     reserved.write(statement, key.seed())?;
@@ -110,11 +113,11 @@ fn run(
     pins: &Pins,
     run: PurgeRun,
 ) -> Result<(SignedManifest, PurgeReport), ClientError> {
-    let (manifest, mut purged) = match place {
+    let (manifest, mut purged, earlier) = match place {
         TablePlace::Server(server, name) => {
             let manifest = place.open(key.seed(), pins)?.manifest;
             let purged = on_server(place, server, name, &manifest, run)?;
-            (manifest, purged)
+            (manifest, purged, None)
         }
         TablePlace::Directory(_) | TablePlace::Bucket(_) => {
             let store = place.files()?;
@@ -129,9 +132,9 @@ fn run(
                 unnamed: stored(purge.unnamed),
             };
             if run == PurgeRun::Delete {
-                require_gone(place, check::still_in(&store, &purged.deleted)?)?;
+                require_gone(place, check::still_in(&store, &purged.deleted, purge.earlier.is_some())?)?;
             }
-            (manifest, purged)
+            (manifest, purged, purge.earlier)
         }
     };
     purged.deleted.sort_unstable();
@@ -140,7 +143,8 @@ fn run(
         deleted: purged.deleted,
         waiting: purged.waiting,
         unnamed: purged.unnamed,
-        not_proven: not_proven(place),
+        earlier,
+        not_proven: not_proven(place, earlier.is_some()),
     };
     Ok((manifest, report))
 }
@@ -219,8 +223,8 @@ fn stored(file: PlacedFile) -> StoredFile {
     StoredFile { path: file.path, bytes: file.bytes }
 }
 
-/// What no purge of a place can prove.
-fn not_proven(place: TablePlace<'_>) -> Vec<String> {
+/// What no purge of a place can prove; of a bucket also what it keeps of earlier contents, unless that was listed and deleted.
+fn not_proven(place: TablePlace<'_>, without_earlier: bool) -> Vec<String> {
     let everywhere = [
         "copies that others made of earlier versions: pulls, pushes to other places, answers to queries",
         "backups and snapshots of the place",
@@ -233,6 +237,9 @@ fn not_proven(place: TablePlace<'_>) -> Vec<String> {
             "that the server and its operator kept nothing: the files were asked for and not given",
             "files of old versions that the server does not name",
             "blocks of the server's disk that held the files, until its file system writes over them",
+        ],
+        TablePlace::Bucket(_) if without_earlier => &[
+            "what the store's provider keeps of objects that were deleted, and copies in other buckets that it makes by itself",
         ],
         TablePlace::Bucket(_) => &[
             "noncurrent versions of the objects, if the bucket keeps versions, and objects under retention or soft deletion: a lifecycle rule of the bucket ends them",

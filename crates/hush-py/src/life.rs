@@ -67,6 +67,7 @@ pub(crate) fn purge<'py>(
     dict.set_item("deleted_bytes", PurgeReport::bytes(&report.deleted))?;
     dict.set_item("waiting", paths(&report.waiting))?;
     dict.set_item("unnamed", paths(&report.unnamed))?;
+    dict.set_item("earlier_objects", report.earlier.map(|earlier| earlier.objects))?;
     dict.set_item("not_proven", report.not_proven)?;
     Ok(dict)
 }

@@ -67,8 +67,8 @@ pub use part::{
 pub use store::Bucket;
 pub use store::files::foreign_entry;
 pub use store::{
-    Appender, Catalog, CatalogEntry, ClearColumns, Copied, Delivered, JOURNAL_NAME, KeysToStore, PartBounds,
-    PlacedFile, Purge, PurgeRun, RecordLog, SeenVersion, StoredPart, TableIdentity, TableLayout, TableStore,
-    TableWriter, WriteAccess, check_seeds, files_of_part, named_files,
+    Appender, Catalog, CatalogEntry, ClearColumns, Copied, Delivered, EarlierGone, JOURNAL_NAME, KeysToStore,
+    PartBounds, PlacedFile, Purge, PurgeRun, RecordLog, SeenVersion, StoredPart, TableIdentity, TableLayout,
+    TableStore, TableWriter, WriteAccess, check_seeds, files_of_part, named_files,
 };
 pub use uri::{StoreScheme, TableUri, TableUriError};

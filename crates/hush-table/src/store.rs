@@ -31,6 +31,7 @@ mod cutter;
 mod dead;
 mod delivered;
 mod deliveries;
+mod earlier;
 pub mod files;
 mod journal;
 mod log;
@@ -64,6 +65,7 @@ pub use clear::ClearColumns;
 pub use copy::Copied;
 pub use delivered::Delivered;
 pub use deliveries::check_seeds;
+pub use earlier::EarlierGone;
 pub use log::RecordLog;
 pub(crate) use objects::{Pending, as_io, block, start};
 pub use parts::{StoredPart, files_of_part, named_files};
@@ -76,6 +78,7 @@ pub use seen::SeenVersion;
 pub use versions::KEPT;
 pub use writer::{KeysToStore, TableIdentity, TableLayout, TableWriter};
 
+use self::earlier::EarlierContents;
 use self::open::KnownParts;
 use crate::digest::Digest;
 use crate::error::{Operation, TableError};
@@ -103,6 +106,8 @@ pub struct TableStore {
     root: Option<Arc<str>>,
     /// Bytes of parts of a store in the cloud that are not asked for again.
     memory: Option<Arc<RangeMemory>>,
+    /// What the store keeps of objects that were overwritten or deleted, where that can be listed.
+    earlier: Option<Arc<dyn EarlierContents>>,
     /// What has been checked of which parts.
     known: Arc<Mutex<KnownParts>>,
     /// Whether hash trees that are lost are written again.
@@ -119,6 +124,7 @@ impl TableStore {
             directory: None,
             root: None,
             memory: None,
+            earlier: None,
             known: Arc::default(),
             mends_trees: false,
         }

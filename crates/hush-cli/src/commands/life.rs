@@ -91,6 +91,13 @@ pub(super) fn purge(args: &Purge) -> Result<(), Error> {
             text.push_str(&format!("\n! {files} ({size}) of {of} stay"));
         }
     }
+    if let Some(earlier) = report.earlier.filter(|earlier| earlier.objects > 0) {
+        let size = bytes(earlier.bytes);
+        text.push_str(&format!(
+            "\n{verb} {} earlier contents ({size}) that the bucket had kept",
+            grouped(earlier.objects)
+        ));
+    }
     if let Some(output) = &args.output {
         text.push_str(&format!("\nStatement  {}", output.display()));
     }
@@ -154,6 +161,8 @@ fn to_json(report: &PurgeReport, dry_run: bool) -> serde_json::Value {
         "version": report.version, "dry_run": dry_run,
         "deleted": files_json(&report.deleted), "deleted_bytes": PurgeReport::bytes(&report.deleted),
         "waiting": files_json(&report.waiting), "unnamed": files_json(&report.unnamed),
+        "earlier_objects": report.earlier.map(|earlier| earlier.objects),
+        "earlier_bytes": report.earlier.map(|earlier| earlier.bytes),
         "not_proven": report.not_proven,
     })
 }

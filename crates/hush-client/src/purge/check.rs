@@ -80,14 +80,22 @@ pub fn check_statement(
             }
             (still, gone.len() as u64 - asked)
         }
-        TablePlace::Directory(_) | TablePlace::Bucket(_) => (still_in(&place.files()?, &gone)?, 0),
+        TablePlace::Directory(_) | TablePlace::Bucket(_) => {
+            (still_in(&place.files()?, &gone, statement.earlier.is_some())?, 0)
+        }
     };
     require_gone(place, still)?;
     Ok(CheckedStatement { unasked, named_again: again.len() as u64, statement })
 }
 
-/// The files that are in a store.
-pub(super) fn still_in(store: &TableStore, files: &[StoredFile]) -> Result<Vec<String>, ClientError> {
-    let present = store.present_files(files.iter().map(|file| file.path.as_str()))?;
+/// The files that are in a store; with `earlier` also those of which it keeps a content, if it tells.
+pub(super) fn still_in(
+    store: &TableStore,
+    files: &[StoredFile],
+    earlier: bool,
+) -> Result<Vec<String>, ClientError> {
+    let paths = || files.iter().map(|file| file.path.as_str());
+    let kept = if earlier { store.kept_files(paths())? } else { None };
+    let present = kept.map_or_else(|| store.present_files(paths()), Ok)?;
     Ok(present.into_iter().map(str::to_owned).collect())
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use hush_keys::{OwnerSeed, VerifyingKey};
 use hush_remote::StoredFile;
 use hush_table::store::files::read_at_most;
-use hush_table::{Digest, PartName, TableId, from_hex, to_hex};
+use hush_table::{Digest, EarlierGone, PartName, TableId, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
 
 use super::error::{PurgeError, StatementFault};
@@ -50,8 +50,27 @@ pub struct Statement {
     pub deleted_bytes: u64,
     /// Files that stay though no version names them: of deliveries that wait, and of uploads under way or interrupted ones.
     pub left: Vec<StoredFile>,
+    /// Earlier contents of objects that a bucket with versions had kept, and that are gone: absent where it was not asked, or does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Earlier>,
     /// What nobody can prove, in words.
     pub not_proven: Vec<String>,
+}
+
+/// Contents that a bucket had kept, and that are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Earlier {
+    /// How many.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl From<EarlierGone> for Earlier {
+    fn from(EarlierGone { objects, bytes }: EarlierGone) -> Self {
+        Self { objects, bytes }
+    }
 }
 
 /// The file.

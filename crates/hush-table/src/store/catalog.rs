@@ -11,6 +11,7 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 
+use super::earlier::EarlierContents;
 use super::open::KnownParts;
 use super::{FOLDERS, TableStore, files, objects};
 use crate::error::{Operation, TableError};
@@ -33,6 +34,8 @@ pub struct Catalog {
     /// `SCHEME://BUCKET` of a store in the cloud.
     pub(super) store_root: Option<Arc<str>>,
     pub(super) memory: Option<Arc<RangeMemory>>,
+    /// What the store keeps of objects that were overwritten or deleted, where that can be listed.
+    pub(super) earlier: Option<Arc<dyn EarlierContents>>,
     known: Arc<Mutex<KnownParts>>,
     mends_trees: bool,
 }
@@ -57,6 +60,7 @@ impl Catalog {
             directory: None,
             store_root: None,
             memory: None,
+            earlier: None,
             known: Arc::default(),
             mends_trees: false,
         }
@@ -99,6 +103,7 @@ impl Catalog {
             directory: self.directory.as_ref().map(|directory| directory.join(name)),
             root: self.store_root.clone(),
             memory: self.memory.clone(),
+            earlier: self.earlier.clone(),
             known: self.known.clone(),
             mends_trees: self.mends_trees,
         })

@@ -2,6 +2,8 @@
 //! An object store in the cloud whose errors are ours: typed, and without what the store and its client say of addresses, keys and
 //! signed requests. Everything below [`super::TableStore`] sees such errors alone.
 
+mod versions;
+
 use std::error::Error;
 use std::fmt;
 use std::ops::Range;
@@ -17,6 +19,7 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
+pub(super) use self::versions::S3Versions;
 use crate::error::{Said, StoreFault, StoreTrouble};
 
 /// Codes by which stores refuse credentials, beside the statuses 401 and 403.

@@ -10,14 +10,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::signer::Signer;
 use object_store::{Error as StoreError, ObjectStore, RetryConfig};
 
-use super::cloud::CloudStore;
+use super::cloud::{CloudStore, S3Versions};
+use super::earlier::EarlierContents;
 use super::{Catalog, RecordLog, TableStore};
 use crate::error::{Operation, StoreFault, TableError};
 use crate::uri::{StoreScheme, TableUri};
@@ -32,6 +33,7 @@ const RETRY_TIME: Duration = Duration::from_secs(60);
 pub struct Bucket {
     pub(crate) objects: Arc<dyn ObjectStore>,
     signer: Arc<dyn Signer>,
+    earlier: Option<Arc<dyn EarlierContents>>,
     pub(crate) prefix: Path,
     /// `SCHEME://BUCKET`.
     pub(crate) root: Arc<str>,
@@ -50,6 +52,7 @@ impl Bucket {
     pub fn catalog(&self, folder: &str) -> Catalog {
         let mut catalog = Catalog::new(self.objects.clone(), self.prefix.clone().join(folder));
         (catalog.store_root, catalog.memory) = (Some(self.root.clone()), Some(Arc::default()));
+        catalog.earlier = self.earlier.clone();
         catalog
     }
 
@@ -92,8 +95,9 @@ impl TableStore {
             TableUri::Directory(directory) => Self::local(directory),
             TableUri::Server { .. } => Err(TableError::Server { place: place.to_string() }),
             TableUri::Object { store, bucket, prefix } => {
-                let Bucket { objects, prefix, root, .. } = open(*store, bucket, prefix)?;
-                Ok(Self { root: Some(root), memory: Some(Arc::default()), ..Self::new(objects, prefix) })
+                let Bucket { objects, prefix, root, earlier, .. } = open(*store, bucket, prefix)?;
+                let memory = Some(Arc::default());
+                Ok(Self { root: Some(root), memory, earlier, ..Self::new(objects, prefix) })
             }
         }
     }
@@ -109,9 +113,10 @@ impl Catalog {
             TableUri::Directory(directory) => Self::local(directory),
             TableUri::Server { .. } => Err(TableError::Server { place: place.to_string() }),
             TableUri::Object { store, bucket, prefix } => {
-                let Bucket { objects, prefix, root, .. } = open(*store, bucket, prefix)?;
+                let Bucket { objects, prefix, root, earlier, .. } = open(*store, bucket, prefix)?;
                 let mut catalog = Self::new(objects, prefix);
                 (catalog.store_root, catalog.memory) = (Some(root), Some(Arc::default()));
+                catalog.earlier = earlier;
                 Ok(catalog)
             }
         }
@@ -128,7 +133,8 @@ pub(crate) fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bu
     let built = match scheme {
         StoreScheme::S3 => {
             let builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
-            builder.build().map(shared)
+            let region = builder.get_config_value(&AmazonS3ConfigKey::Region);
+            builder.build().and_then(|store| with_versions(store, region))
         }
         StoreScheme::Gs => {
             let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry);
@@ -139,13 +145,25 @@ pub(crate) fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bu
             builder.build().map(shared)
         }
     };
-    let (inner, signer) = built.map_err(|error| failed(StoreFault::Settings { what: setting_of(&error) }))?;
-    Ok(Bucket { objects: Arc::new(CloudStore::new(inner, root.clone())), signer, prefix, root })
+    let (inner, signer, earlier) =
+        built.map_err(|error| failed(StoreFault::Settings { what: setting_of(&error) }))?;
+    Ok(Bucket { objects: Arc::new(CloudStore::new(inner, root.clone())), signer, earlier, prefix, root })
 }
 
-fn shared(store: impl ObjectStore + Signer) -> (Arc<dyn ObjectStore>, Arc<dyn Signer>) {
+/// A bucket's objects, its signer, and what it keeps of earlier contents, where that can be listed.
+type Opened = (Arc<dyn ObjectStore>, Arc<dyn Signer>, Option<Arc<dyn EarlierContents>>);
+
+fn shared(store: impl ObjectStore + Signer) -> Opened {
     let store = Arc::new(store);
-    (store.clone(), store)
+    (store.clone(), store, None)
+}
+
+fn with_versions(store: AmazonS3, region: Option<String>) -> Result<Opened, StoreError> {
+    let store = Arc::new(store);
+    // As the client of the store does where nobody says.
+    let region = region.unwrap_or_else(|| "us-east-1".to_owned());
+    let versions = S3Versions::new(store.clone(), region)?;
+    Ok((store.clone(), store, Some(Arc::new(versions))))
 }
 
 /// Refuses an endpoint without encryption that nobody has allowed; the client would say so only at the first request, and vaguely.

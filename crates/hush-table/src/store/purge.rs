@@ -18,7 +18,8 @@ use super::objects::{self, Listed};
 use super::parts::part_names;
 use super::versions::version_of_name;
 use super::{
-    DELIVERIES_NAME, KEPT, KEYS_NAME, MANIFEST_NAME, PARTS_NAME, TableStore, VERSIONS_NAME, WriteAccess,
+    DELIVERIES_NAME, EarlierGone, KEPT, KEYS_NAME, MANIFEST_NAME, PARTS_NAME, TableStore, VERSIONS_NAME,
+    WriteAccess,
 };
 use crate::digest::Digest;
 use crate::error::{Operation, TableError};
@@ -55,6 +56,8 @@ pub struct Purge {
     pub waiting: Vec<PlacedFile>,
     /// Files that no version names and that somebody may be about to use, by path.
     pub unnamed: Vec<PlacedFile>,
+    /// Contents that the store had kept of overwritten and deleted objects, and that are gone, or would be; `None` where nobody can tell.
+    pub earlier: Option<EarlierGone>,
 }
 
 /// What becomes of a file that the present version does not name.
@@ -159,6 +162,10 @@ impl TableStore {
             self.forget_checked(&doomed);
             self.delete_files(&purge.deleted)?;
         }
+        purge.earlier = match (self.earlier_contents()?, run) {
+            (Some(doomed), PurgeRun::Delete) => self.delete_earlier(doomed)?,
+            (doomed, _) => doomed.map(|doomed| doomed.counted()),
+        };
         for files in [&mut purge.deleted, &mut purge.waiting, &mut purge.unnamed] {
             files.sort_unstable();
         }
