@@ -44,7 +44,7 @@ def rows_of(hush, place, sql, key, *more):
     return [tuple(row.values()) for row in csv.DictReader(io.StringIO(text))]
 
 
-def test_columns_change_in_every_place(there, schema, days, wide_days, small_key, bucket, server):
+def test_columns_change_in_every_place(there, schema, days, wide_days, small_key, bucket, server, tmp_path):
     """Directory, bucket and server: rows of before and after are answered together, and given back the same."""
     wide, rows = wide_days
     for place in ("T", f"s3://{bucket}/t", "S"):
@@ -80,6 +80,11 @@ def test_columns_change_in_every_place(there, schema, days, wide_days, small_key
         found = rows_of(there, asked, "SELECT station, VAR_POP(mass) AS v, SUM(charges) AS c FROM patients GROUP BY station ORDER BY station", (*small_key, *token))
         assert len(found) == len(expected(days[:3])) and all(row[1] for row in found)
         texts.append(there("decrypt", table, *small_key, *token).stdout)
+        # The schema as it is now is one that a table can be encrypted with.
+        (tmp_path / "now.toml").write_text(there("info", table, "--schema", *small_key, *token).stdout, encoding="utf-8")
+        (tmp_path / "given.csv").write_text(texts[-1], encoding="utf-8")
+        there("encrypt", "given.csv", "--schema", "now.toml", "-o", f"again-{len(texts)}", *small_key)
+        assert there("decrypt", f"again-{len(texts)}", *small_key).stdout == texts[-1]
         assert "alter" in there("history", table, *token).stdout
         there("compact", table, "--all", *small_key, *token)
         assert "generations" not in there("info", table, *token).stdout

@@ -356,7 +356,7 @@ def test_what_a_deleted_row_would_have_failed_does_not_fail(tmp_path):
 
 
 def test_a_random_history_is_that_of_duckdb(tmp_path):
-    """Appends, updates, deletions, compactions, rotations, alterations, purges and questions in random order."""
+    """Appends, updates, deletions, compactions, rotations, alterations, purges, crashes and questions in random order."""
     History(tmp_path, os.environ.get("HUSH_TEST_SEED", "23")).run(steps=60, look_every=6)
 
 

@@ -382,6 +382,9 @@ pub(crate) struct Info {
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// The schema of the table as it is now, as a file; needs the owner's key
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) schema: bool,
 }
 
 #[derive(Debug, Args)]

@@ -363,10 +363,12 @@ type CheckedPart = (PartEntry, u32);
 
 /// The parts of the present version that the next one takes over: they were checked when they came.
 fn checked_parts(current: &Manifest, next: &Manifest) -> HashSet<CheckedPart> {
-    let has_same = |part: &PartEntry| current.columns_of(part.generation) == next.columns_of(part.generation);
+    let earlier = current.generations.iter().map(|generation| generation.number);
+    let is_same = |number: &u32| current.columns_of(*number) == next.columns_of(*number);
+    let same: HashSet<u32> = earlier.chain([current.generation]).filter(is_same).collect();
     current
         .placed_parts()
-        .filter(|(_, entry)| has_same(entry))
+        .filter(|(_, entry)| same.contains(&entry.generation))
         .map(|(at, entry)| checked_part(at, entry))
         .collect()
 }

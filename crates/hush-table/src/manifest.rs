@@ -305,7 +305,7 @@ impl Manifest {
 
     /// Whether the table has encodings or sealed columns, so that new parts have encrypted files.
     pub fn has_encrypted_files(&self) -> bool {
-        !self.stored_columns().is_empty()
+        self.has_encrypted(self.generation)
     }
 
     /// Arrow schema of the clear columns, all nullable.

@@ -108,6 +108,9 @@ pub(super) fn ls(args: &Ls) -> Result<(), Error> {
 
 /// Shows the public facts about a table, and to an owner with the key at hand the private ones too.
 pub(super) fn info(args: &Info) -> Result<(), Error> {
+    if args.schema {
+        return print(&hush::schema_text(&private_half(args)?.schema));
+    }
     let half = if has_key(&args.key) { Some(private_half(args)?) } else { None };
     let manifest = locate(&args.table, &args.token)?.place().look(&pins())?;
     let (digest, manifest) = (manifest.digest(), manifest.manifest());

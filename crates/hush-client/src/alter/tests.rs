@@ -247,6 +247,61 @@ fn a_further_purpose_is_served_once_all_parts_have_it() {
     table.check(&queries);
 }
 
+/// Approximate columns, dates and booleans, and moments of encrypted and clear columns together.
+#[test]
+fn columns_of_every_kind_come_and_serve() {
+    let mut table = Altered::new(120);
+    table.alter(adding(&[
+        r#"mood = { type = "float(2)", protect = "encrypt", for = ["sum", "variance", "product"] }"#,
+        r#"born = { type = "date", protect = "encrypt", for = ["count"] }"#,
+        r#"smokes = { type = "bool", protect = "encrypt" }"#,
+        r#"temp = { type = "float(1)", range = [-50, 50], protect = "encrypt" }"#,
+        r#"year = { type = "int(16)", range = [1900, 2100], protect = "clear" }"#,
+    ]));
+    table.columns.extend(["mood", "born", "smokes", "temp", "year"]);
+    let of_rows = |number: usize| {
+        vec![
+            ("mood", ["-0.5", "0.25", "", "7.75"][number % 4].to_owned()),
+            (
+                "born",
+                if number.is_multiple_of(3) {
+                    String::new()
+                } else {
+                    format!("19{}-02-03", 10 + number % 80)
+                },
+            ),
+            ("smokes", ["true", "false", ""][number % 3].to_owned()),
+            ("temp", format!("{}.5", number % 50)),
+            ("year", (1990 + number % 20).to_string()),
+        ]
+    };
+    let queries = [
+        "SELECT COUNT(mood) AS n, SUM(mood) AS s, AVG(temp) AS t, COUNT(born) AS b, SUM(load) AS l FROM t",
+        "SELECT ward, SUM(mood) AS s, SUM(level) AS v, COUNT(smokes) AS k FROM t GROUP BY ward ORDER BY ward",
+        "SELECT ward, born, smokes, temp FROM t WHERE ward = 'b'",
+        "SELECT ward, mood FROM t WHERE year > 1995",
+    ];
+    table.check(&queries);
+    table.append(120..150, of_rows);
+    table.check(&queries);
+    let moments = [["load", "cost"], ["cost", "year"]].map(|set| set.map(str::to_owned).to_vec()).to_vec();
+    let report = table.alter(Alteration { moments, ..widening("temp", "-50", "60000") });
+    assert_eq!(report.rows, 150, "of rows without a year too: nobody but the owner knows which they are");
+    table.append(150..160, |number| {
+        let mut row = of_rows(number);
+        row.push(("temp", "50000.5".to_owned()));
+        row
+    });
+    let with_moments = [
+        "SELECT COVAR_POP(load, cost) AS c, CORR(cost, year) AS r, SUM(temp) AS t FROM t",
+        "SELECT ward, COVAR_SAMP(cost, year) AS c FROM t GROUP BY ward ORDER BY ward",
+    ];
+    let all: Vec<&str> = queries.into_iter().chain(with_moments).collect();
+    table.check(&all);
+    table.compact();
+    table.check(&all);
+}
+
 /// Commits the first version of an alteration alone.
 fn begin(table: &Altered, alteration: &Alteration) {
     let path = table.path("T");

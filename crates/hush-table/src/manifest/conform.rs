@@ -138,7 +138,7 @@ fn zones(manifest: &Manifest) -> Result<(), ManifestFault> {
 pub(super) fn part_alone(manifest: &Manifest, index: usize, part: &PartEntry) -> Result<(), ManifestFault> {
     part_rows(index, part)?;
     if part.clear.is_some() == manifest.clear_columns.is_empty()
-        || part.encrypted.is_none() != manifest.columns_of(part.generation).is_empty()
+        || part.encrypted.is_some() != manifest.has_encrypted(part.generation)
         || (part.clear.is_none() && part.encrypted.is_none())
     {
         return Err(ManifestFault::PartFiles { index });

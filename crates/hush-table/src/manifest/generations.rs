@@ -76,6 +76,15 @@ impl Manifest {
         StoredColumns { encodings: encodings.into(), sealed: sealed.into() }
     }
 
+    /// Whether the parts of a generation have encrypted files.
+    pub(super) fn has_encrypted(&self, generation: u32) -> bool {
+        if generation == self.generation {
+            return !self.encodings.is_empty() || self.unsealed.len() < self.sealed_columns as usize;
+        }
+        let found = self.generations.iter().find(|earlier| earlier.number == generation);
+        found.is_some_and(|found| !found.encodings.is_empty() || !found.sealed.is_empty())
+    }
+
     /// Whether the parts of a generation have no values of an encoding, so that it is 0 there.
     pub fn lacks(&self, generation: u32, id: EncodingId) -> bool {
         generation != self.generation

@@ -146,6 +146,12 @@ fn manifests() -> Vec<CorpusFile> {
     encrypted_only.parts.iter_mut().for_each(|part| part.clear = None);
     let zoned = PartFile { digest: Digest::of(b"zones"), bytes: 64 << 20 };
     let zoned = Manifest { zones: Some(zoned), ..all.clone() };
+    let mut altered = all.clone();
+    altered.begin_generation();
+    altered.encodings.remove(1);
+    (altered.sealed_columns, altered.unsealed) = (2, vec![0]);
+    altered.parts[1].generation = 1;
+    altered.generations[0].incomplete = true;
     let empty = Manifest { rows: 0, parts: Vec::new(), ..all.clone() };
     let good = [
         ("whole", all),
@@ -154,6 +160,7 @@ fn manifests() -> Vec<CorpusFile> {
         ("empty", empty),
         ("keyed", keyed()),
         ("zoned", zoned),
+        ("altered", altered),
     ];
     let files = good
         .iter()

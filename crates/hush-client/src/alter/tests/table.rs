@@ -21,7 +21,7 @@ use crate::machine::ProfileInUse;
 use crate::owner::{EncryptOptions, OwnerKey, encrypt};
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
-use crate::table::OwnedTable;
+use crate::table::{Evaluator, OwnedTable};
 
 /// A row by the names of its columns; what is not among them is missing.
 pub(super) type Row = BTreeMap<&'static str, String>;
@@ -192,6 +192,11 @@ impl Altered {
             };
             let (found, lines) = ask(&table);
             assert_eq!(lines, ask(&right).1, "{sql}");
+            // By workers that have some of the parts each.
+            let parted = self.table();
+            let Evaluator::Embedded(engine) = parted.evaluator else { panic!("another evaluator") };
+            let parted = OwnedTable { evaluator: Evaluator::Parted(engine, lines.len() as u64), ..parted };
+            assert_eq!(ask(&parted).1, lines, "{sql}");
             let analysis = table.analyze(&found, 2, ProfileInUse::of_user()).unwrap();
             let (predicted, measured) = (analysis.predicted.prediction, analysis.measured);
             let encrypted = predicted.bytes_down - predicted.clear_half.bytes;
