@@ -62,7 +62,9 @@ def write_dataset(draw, folder, kind):
     """Some files below `year=../ward=..`, and what does not count."""
     rows = 0
     for number in range(draw.randrange(2, 12)):
-        place = folder / folder_name("year", draw.choice([2021, 2022, None])) / folder_name("ward", draw.choice(WARDS))
+        # Where every ward is NA, it is proposed as a missing one.
+        ward = draw.choice(WARDS if number else WARDS[:5])
+        place = folder / folder_name("year", draw.choice([2021, 2022, None])) / folder_name("ward", ward)
         place.mkdir(parents=True, exist_ok=True)
         of_file = random_rows(draw, draw.choice([0, 1, 50, 5000, 9000]) if number else 10)
         rows += len(of_file)
