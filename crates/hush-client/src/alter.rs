@@ -195,16 +195,11 @@ impl Begin<'_> {
     /// The encodings of the table under its altered schema.
     fn further(&self, present: &Opened, schema: &Schema) -> Result<Further, ClientError> {
         let manifest = present.manifest.manifest();
+        let after = |name: &str| self.alteration.name_after(name);
         let is_kept = |encoding: &&PrivateEncoding| {
-            let dropped = &self.alteration.drop;
-            !encoding.quantity.columns().iter().any(|name| dropped.iter().any(|dropped| dropped == name))
+            encoding.quantity.columns().iter().all(|name| after(name).is_some())
         };
-        let rename = |name: &str| {
-            self.alteration
-                .rename
-                .iter()
-                .fold(name.to_owned(), |name, (from, to)| if name == *from { to.clone() } else { name })
-        };
+        let rename = |name: &str| after(name).unwrap_or_else(|| name.to_owned());
         let kept = present.half.encodings.iter().filter(is_kept);
         let kept: Vec<PrivateEncoding> = kept
             .map(|encoding| PrivateEncoding {
@@ -219,8 +214,8 @@ impl Begin<'_> {
     fn number_sealed(&self, present: &Opened, schema: &Schema, next: &mut Manifest) {
         let before = sealed_columns(&present.half.schema);
         let numbers = present.manifest.manifest().sealed_numbers();
-        let is_dropped = |name: &str| self.alteration.drop.iter().any(|dropped| dropped == name);
-        let gone = before.iter().zip(numbers).filter(|((_, name), _)| is_dropped(name));
+        let gone =
+            before.iter().zip(numbers).filter(|((_, name), _)| self.alteration.name_after(name).is_none());
         let gone: BTreeSet<u32> = gone.map(|(_, number)| number).collect();
         let stay = before.len() - gone.len();
         let new = sealed_columns(schema).len().saturating_sub(stay);

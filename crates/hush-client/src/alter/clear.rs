@@ -84,18 +84,8 @@ impl<'a> ClearFiles<'a> {
 
 /// For each clear column the one before that it is.
 fn origins(manifest: &Manifest, schema: &SchemaRef, alteration: &Alteration) -> Vec<Option<usize>> {
-    let now: Vec<Option<String>> = manifest
-        .clear_columns
-        .iter()
-        .map(|column| {
-            let is_dropped = alteration.drop.contains(&column.name);
-            let renamed = alteration
-                .rename
-                .iter()
-                .fold(column.name.clone(), |name, (from, to)| if name == *from { to.clone() } else { name });
-            (!is_dropped).then_some(renamed)
-        })
-        .collect();
+    let now: Vec<Option<String>> =
+        manifest.clear_columns.iter().map(|column| alteration.name_after(&column.name)).collect();
     let origin = |name: &String| now.iter().position(|now| now.as_ref() == Some(name));
     schema.fields().iter().map(|field| origin(field.name())).collect()
 }

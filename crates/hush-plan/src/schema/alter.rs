@@ -148,6 +148,14 @@ impl Alteration {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// What a column of the table is called afterwards, or `None` if it is dropped.
+    pub fn name_after(&self, name: &str) -> Option<String> {
+        let is_dropped = self.drop.iter().any(|dropped| dropped == name);
+        let follow =
+            |name: String, (from, to): &(String, String)| if name == *from { to.clone() } else { name };
+        (!is_dropped).then(|| self.rename.iter().fold(name.to_owned(), follow))
+    }
 }
 
 fn find<'a>(schema: &'a mut Schema, name: &str) -> Result<&'a mut Column, AlterFault> {
