@@ -20,7 +20,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use hush_encode::clear_schema;
-use hush_keys::OwnerSeed;
+use hush_keys::{OwnerSeed, TableKeys};
 use hush_plan::error::{Front, Remedy};
 use hush_plan::schema::alter::{Alteration, altered};
 use hush_plan::{Encoding, EncodingId, Further, Needs, PrivateEncoding, Schema, plan_further};
@@ -116,7 +116,8 @@ pub fn alter(
         report.resumed = is_under_way(&opened);
         let clear = ClearFiles::new(place, &destination);
         let (alteration, report, dropped) = (&options.alteration, &mut report, Vec::new());
-        let mut begin = Begin { place, owner, alteration, clear, report, dropped };
+        let mut begin =
+            Begin { place, owner, alteration, clear, report, dropped, offered: Offered::default() };
         let committer = Committer { place, owner, pins, destination: &destination };
         if let Committed::In(_) = committer.commit(&opened, &mut begin)? {
             begin.report.changed = true;
@@ -148,7 +149,7 @@ pub fn alter(
     if opened.half.pending.is_some() {
         let destination = Destination::of(place)?;
         let committer = Committer { place, owner, pins, destination: &destination };
-        committer.commit(&place.open(owner, pins)?, &mut Finish { owner })?;
+        committer.commit(&place.open(owner, pins)?, &mut Finish { owner, offered: Offered::default() })?;
         destination.tidy();
         report.changed = true;
     }
@@ -168,6 +169,22 @@ fn is_under_way(opened: &Opened) -> bool {
     opened.half.pending.is_some() || generations.any(|generation| generation.incomplete)
 }
 
+/// The sealed schema of the version that was offered last. Each is sealed with a nonce of its own, and other changes keep it as it is: it tells
+/// an alteration that has landed from the same one by another hand.
+#[derive(Default)]
+struct Offered(Vec<u8>);
+
+impl Offered {
+    fn seal(&mut self, half: &PrivateHalf, keys: TableKeys<'_>) -> Result<Vec<u8>, ClientError> {
+        self.0 = half.seal(keys)?;
+        Ok(self.0.clone())
+    }
+
+    fn is_in(&self, found: &Manifest) -> bool {
+        self.0 == found.sealed_schema
+    }
+}
+
 /// The first version of an alteration on its way.
 struct Begin<'a> {
     place: TablePlace<'a>,
@@ -176,6 +193,7 @@ struct Begin<'a> {
     clear: ClearFiles<'a>,
     report: &'a mut AlterReport,
     dropped: Vec<Dropped>,
+    offered: Offered,
 }
 
 impl Begin<'_> {
@@ -268,20 +286,20 @@ impl Edit for Begin<'_> {
         if next.parts.iter().any(|part| part.clear.is_none() && part.encrypted.is_none()) {
             return Err(AlterError::Nothing { place: self.place.name() }.into());
         }
-        next.sealed_schema = half.seal(keys_of(self.owner, &next))?;
+        next.sealed_schema = self.offered.seal(&half, keys_of(self.owner, &next))?;
         next.record(ChangeKind::Alter, 0, 0);
         Ok(Next::Version(Box::new(next)))
     }
 
-    /// Another writer's version never has this one's seal.
-    fn has_landed(&self, _: &Manifest) -> Result<bool, ClientError> {
-        Ok(false)
+    fn has_landed(&self, found: &Manifest) -> Result<bool, ClientError> {
+        Ok(self.offered.is_in(found))
     }
 }
 
 /// The last version of an alteration that widens a range: it has the range, and not the encodings that are too narrow for it.
 struct Finish<'a> {
     owner: &'a OwnerSeed,
+    offered: Offered,
 }
 
 impl Edit for Finish<'_> {
@@ -301,13 +319,13 @@ impl Edit for Finish<'_> {
         let half = PrivateHalf { schema, encodings: kept, pending: None };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);
-        next.sealed_schema = half.seal(keys_of(self.owner, &next))?;
+        next.sealed_schema = self.offered.seal(&half, keys_of(self.owner, &next))?;
         next.record(ChangeKind::Alter, 0, 0);
         Ok(Next::Version(Box::new(next)))
     }
 
-    fn has_landed(&self, _: &Manifest) -> Result<bool, ClientError> {
-        Ok(false)
+    fn has_landed(&self, found: &Manifest) -> Result<bool, ClientError> {
+        Ok(self.offered.is_in(found))
     }
 }
 

@@ -110,9 +110,8 @@ pub fn decrypt_sum_chunk(
     limit: PhaseLimit,
 ) -> Result<Vec<I256>, DecryptError> {
     let phases = chunk_phases(secret, seed, body, row_count)?;
-    let rows = phases.get(..row_count).unwrap_or(&phases);
-    limit.check(rows)?;
-    Ok(rows.iter().map(|phase| decode_power_of_two(*phase, t_log2)).collect())
+    limit.check(&phases)?;
+    Ok(phases.iter().map(|phase| decode_power_of_two(*phase, t_log2)).collect())
 }
 
 /// The first `row_count` values of a stored `approx_sum` column in one chunk.
@@ -127,7 +126,7 @@ pub fn decrypt_approx_sum_chunk(
     scale: Scale,
 ) -> Result<Vec<f64>, DecryptError> {
     let phases = chunk_phases(secret, seed, body, row_count)?;
-    Ok(phases.iter().take(row_count).map(|phase| decode_coefficient(*phase, scale)).collect())
+    Ok(phases.iter().map(|phase| decode_coefficient(*phase, scale)).collect())
 }
 
 /// The `N` slots of one ring element: one ciphertext per plaintext prime, of one to three components.
@@ -170,7 +169,7 @@ pub fn decrypt_approx_slots(
 pub(crate) fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<Phases, DecryptError> {
     let words = phase_words(secret, ciphertext)?;
     let mut phases = Phases(Vec::with_capacity(secret.ring().degree()));
-    phases.lift(secret.ring(), &words);
+    phases.lift(secret.ring(), &words, secret.ring().degree());
     Ok(phases)
 }
 
@@ -187,11 +186,11 @@ impl From<I256> for Phases {
 }
 
 impl Phases {
-    /// Appends the lifted coefficients of one polynomial; `words` are limb after limb.
-    fn lift(&mut self, ring: &Ring, words: &[u64]) {
+    /// Appends the first `count` coefficients of one polynomial, lifted; `words` are limb after limb.
+    fn lift(&mut self, ring: &Ring, words: &[u64], count: usize) {
         let degree = ring.degree();
         let mut residues = Zeroizing::new(vec![0; ring.limb_count()]);
-        for index in 0..degree {
+        for index in 0..count.min(degree) {
             for (residue, limb) in residues.iter_mut().zip(words.chunks_exact(degree)) {
                 *residue = limb[index];
             }
@@ -269,6 +268,7 @@ fn constant_of_product(a: &[u64], s: &[i8]) -> i64 {
     }
 }
 
+/// The phases of the rows of a stored column in one chunk: coefficients beyond them are neither lifted nor checked.
 pub(crate) fn chunk_phases(
     secret: &SecretKey,
     seed: UniformSeed,
@@ -276,9 +276,9 @@ pub(crate) fn chunk_phases(
     row_count: usize,
 ) -> Result<Phases, DecryptError> {
     let elements = StoredElements::new(secret, seed, body, row_count)?;
-    let mut phases = Phases(Vec::with_capacity(elements.count() as usize * secret.ring().degree()));
+    let mut phases = Phases(Vec::with_capacity(row_count));
     for element in 0..elements.count() {
-        elements.read(element).lift_into(&mut phases);
+        elements.read(element).lift_into(&mut phases, row_count);
     }
     Ok(phases)
 }
@@ -348,12 +348,14 @@ impl StoredElement<'_> {
 
     /// Its phases, lifted.
     pub(crate) fn phases(&self) -> Phases {
-        let mut phases = Phases(Vec::with_capacity(self.secret.ring().degree()));
-        self.lift_into(&mut phases);
+        let degree = self.secret.ring().degree();
+        let mut phases = Phases(Vec::with_capacity(degree));
+        self.lift_into(&mut phases, degree);
         phases
     }
 
-    fn lift_into(&self, phases: &mut Phases) {
+    /// Appends its phases until there are `count` in all.
+    fn lift_into(&self, phases: &mut Phases, count: usize) {
         let ring = self.secret.ring();
         let mut words = Zeroizing::new(self.mask.clone());
         let rows = words.chunks_exact_mut(ring.degree()).zip(self.body.chunks_exact(ring.degree()));
@@ -362,7 +364,7 @@ impl StoredElement<'_> {
             limb.inverse(words);
             limb.add_assign(words, body);
         }
-        phases.lift(ring, &words);
+        phases.lift(ring, &words, count.saturating_sub(phases.len()));
     }
 }
 

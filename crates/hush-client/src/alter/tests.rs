@@ -302,18 +302,42 @@ fn columns_of_every_kind_come_and_serve() {
     table.check(&all);
 }
 
-/// Commits the first version of an alteration alone.
-fn begin(table: &Altered, alteration: &Alteration) {
+/// Commits the first version of an alteration alone. Says after `then` whether it finds its version among those of the table.
+fn begin_and(table: &Altered, alteration: &Alteration, then: impl FnOnce()) -> bool {
     let path = table.path("T");
     let place = TablePlace::Directory(&path);
-    let destination = Destination::of(place).unwrap();
-    let (clear, mut report) = (ClearFiles::new(place, &destination), AlterReport::default());
-    let dropped = Vec::new();
-    let owner = table.owner.seed();
-    let mut edit = Begin { place, owner, alteration, clear, report: &mut report, dropped };
-    let committer = Committer { place, owner, pins: &table.pins, destination: &destination };
-    let committed = committer.commit(&place.open(owner, &table.pins).unwrap(), &mut edit).unwrap();
-    assert!(matches!(committed, Committed::In(_)));
+    let (owner, pins) = (table.owner.seed(), &table.pins);
+    let present = || place.open(owner, pins).unwrap();
+    let offered = {
+        let destination = Destination::of(place).unwrap();
+        let (clear, mut report) = (ClearFiles::new(place, &destination), AlterReport::default());
+        let (dropped, offered) = (Vec::new(), Offered::default());
+        let mut edit = Begin { place, owner, alteration, clear, report: &mut report, dropped, offered };
+        let committer = Committer { place, owner, pins, destination: &destination };
+        let before = present();
+        assert!(!edit.has_landed(before.manifest.manifest()).unwrap());
+        assert!(matches!(committer.commit(&before, &mut edit).unwrap(), Committed::In(_)));
+        edit.offered
+    };
+    then();
+    offered.is_in(present().manifest.manifest())
+}
+
+fn begin(table: &Altered, alteration: &Alteration) {
+    assert!(begin_and(table, alteration, || ()));
+}
+
+/// The answer to the commit is lost, and others write before the owner looks again.
+#[test]
+fn an_alteration_that_has_landed_is_known_again() {
+    let table = Altered::new(10);
+    assert!(begin_and(&table, &renaming(&[("note", "remark")]), || table.compact()));
+    // The same names again, by another hand.
+    let other = || {
+        table.alter(renaming(&[("remark", "note")]));
+        table.alter(renaming(&[("note", "remark")]));
+    };
+    assert!(!begin_and(&table, &renaming(&[("level", "height")]), other));
 }
 
 impl Altered {
