@@ -40,6 +40,7 @@ class Output:
 
 def random_query(draw, table, source):
     """A query of groups or of rows; DuckDB reads the table from `source`."""
+    table = table.opened() if draw.random() < 0.3 else table.served()
     return (grouped_query if draw.random() < 0.7 else row_query)(draw, table, source)
 
 
@@ -129,12 +130,12 @@ def aggregate(draw, table):
         return listed(f"COUNT({column.ours})", "COUNT", f"CASE WHEN {column.duck} IS NOT NULL THEN {ONES} END")
     if shape < 0.25 and column.kind == "bool":
         return listed(f"SUM({column.ours})", "SUM", f"CAST({column.duck} AS HUGEINT)")
-    if shape < 0.22 and column.clear:
+    if shape < 0.22 and column.anywhere:
         distinct = lambda rows: len({cell for cell in rows or [] if cell is not None})
         return Output(f"COUNT(DISTINCT {column.ours}){ours}", f"list({column.duck}){duck}", distinct)
-    if shape < 0.3 and column.clear and column.kind in ("int", "decimal", "float"):
-        name = draw.choice(["SUM", "AVG", "MIN", "MAX"] if column.kind == "float" else ["MIN", "MAX"])
-        value = lambda rows: of_clear(name, [cell for cell in rows or [] if cell is not None], column)
+    if shape < 0.3 and column.anywhere and column.kind in ("int", "decimal", "float"):
+        name = draw.choice(["SUM", "AVG", "MIN", "MAX"] if column.duck_type == "DOUBLE" else ["MIN", "MAX"])
+        value = lambda rows: least_or_sum(name, [cell for cell in rows or [] if cell is not None], column)
         return Output(f"{name}({column.ours}){ours}", f"list({column.duck}){duck}", value)
     if shape < 0.65:
         name, term = draw.choice(["COUNT", "SUM", "SUM", "SUM", "AVG"]), by_cases(draw, table, parts)
@@ -146,12 +147,12 @@ def aggregate(draw, table):
     return listed(f"{name}({term.ours}, {other.ours})", name, term.duck, other.duck, (term.digits, other.digits))
 
 
-def of_clear(name, values, column):
-    """The least or greatest of clear values, the sum or mean of clear doubles."""
+def least_or_sum(name, values, column):
+    """The least or greatest value, the sum or mean of doubles."""
     if not values:
         return None
     if name in ("MIN", "MAX"):
-        return in_digits({"MIN": min, "MAX": max}[name](values), column.digits * (column.kind == "decimal"))
+        return in_digits({"MIN": min, "MAX": max}[name](values), column.digits * (column.duck_type == "HUGEINT"))
     return Approximate(math.fsum(values) / (len(values) if name == "AVG" else 1))
 
 

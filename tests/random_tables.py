@@ -35,12 +35,13 @@ class Column:
     kind: str
     type: str
     duck: str
-    clear: bool
+    protect: str
     nullable: bool
     digits: int = 0
     low: int = 0
     high: int = 1
     ranged: bool = False
+    open: bool = False
 
     @property
     def ours(self):
@@ -48,14 +49,24 @@ class Column:
         return f'"{self.name}"'
 
     @property
+    def anywhere(self):
+        """Whether a query may have it anywhere: it is clear, or asked where the owner answers."""
+        return self.protect == "clear" or self.open
+
+    @property
+    def encrypted(self):
+        """Whether it is encrypted, so that a float is the decimal of its digits."""
+        return self.protect == "encrypt"
+
+    @property
     def exact(self):
         """Whether polynomials have it as it is."""
-        return self.kind in ("int", "decimal") or self.kind == "float" and not self.clear
+        return self.kind in ("int", "decimal") or self.kind == "float" and self.encrypted
 
     @property
     def duck_type(self):
         """Type in DuckDB."""
-        if self.kind == "float" and self.clear:
+        if self.kind == "float" and not self.encrypted:
             return "DOUBLE"
         return {"bool": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP", "text": "VARCHAR"}.get(self.kind, "HUGEINT")
 
@@ -85,7 +96,7 @@ class Column:
 
     def schema(self):
         """Its section of the schema file."""
-        lines = [f'[columns."{self.name}"]', f'type = "{self.type}"', f'protect = "{"clear" if self.clear else "encrypt"}"']
+        lines = [f'[columns."{self.name}"]', f'type = "{self.type}"', f'protect = "{self.protect}"']
         lines += ["nullable = true"] if self.nullable else []
         lines += [f'range = ["{self.text(self.low)}", "{self.text(self.high)}"]'] if self.ranged else []
         return "\n".join(lines) + "\n"
@@ -99,8 +110,8 @@ def interval(draw, limit):
 def random_column(draw, number, name):
     """A column of any type."""
     kind = draw.choice(["int", "int", "int", "decimal", "decimal", "float", "bool", "date", "timestamp", "text", "text"])
-    clear = kind == "text" or draw.random() < 0.45
-    column = Column(name, kind, kind, f"c{number}", clear, draw.random() < 0.5)
+    protect = draw.choice(["clear", "clear", "clear", "seal"]) if kind == "text" else draw.choices(["clear", "encrypt", "seal"], [9, 10, 1])[0]
+    column = Column(name, kind, kind, f"c{number}", protect, draw.random() < 0.5)
     if kind == "int":
         bits = draw.choice(BITS)
         column.low, column.high = interval(draw, 2**bits - draw.randint(0, 1))
@@ -148,6 +159,16 @@ class Table:
     def count(self):
         """Number of rows."""
         return len(self.cells[0])
+
+    def opened(self):
+        """The table to a query that may ask anything of any column."""
+        return dataclasses.replace(self, columns=[dataclasses.replace(column, open=True) for column in self.columns])
+
+    def served(self):
+        """The table to a query of clear columns and sums of encrypted ones; all of it if every column is sealed."""
+        kept = [place for place, column in enumerate(self.columns) if column.protect != "seal"]
+        columns, cells = ([listed[place] for place in kept] for listed in (self.columns, self.cells))
+        return Table(columns, cells, self.max_rows) if kept else self.opened()
 
     def write(self, directory):
         """Writes the file and its schema for us, and a file in units for DuckDB. Returns the `read_csv` of that."""
@@ -214,7 +235,7 @@ def atoms(table):
     """The terms of a table's polynomials: its exact columns, clear floats as decimals, differences of dates."""
     found = []
     for column in table.columns:
-        bound, degree = max(abs(column.low), abs(column.high)), int(not column.clear)
+        bound, degree = max(abs(column.low), abs(column.high)), int(column.encrypted)
         if column.kind == "bool":
             # Without CAST it can be in a polynomial, but is none by itself.
             found.append(Term(f"CAST({column.ours} AS INT)", f"CAST({column.duck} AS HUGEINT)", 0, 1, degree))
@@ -233,7 +254,7 @@ def difference(column, other):
     """Days between two dates, microseconds between two timestamps."""
     duck = f"date_diff('{'day' if column.kind == 'date' else 'microsecond'}', {other.duck}, {column.duck})"
     bound = column.high - column.low + other.high - other.low + abs(column.low - other.low)
-    degree = int(not (column.clear and other.clear))
+    degree = int(column.encrypted or other.encrypted)
     return Term(f"({column.ours} - {other.ours})", f"CAST({duck} AS HUGEINT)", 0, bound, degree)
 
 
@@ -286,8 +307,8 @@ JOINED = ["({} AND {})", "({} OR {})", "(NOT {} AND {})", "NOT ({} OR NOT {})", 
 
 
 def condition(draw, table, depth=2):
-    """A condition on clear columns in both dialects, or None if there is no clear column."""
-    columns = [number for number, column in enumerate(table.columns) if column.clear]
+    """A condition in both dialects, or None if there is no column for it."""
+    columns = [number for number, column in enumerate(table.columns) if column.anywhere]
     if not columns:
         return None
     if depth and draw.random() < 0.35:
@@ -299,7 +320,7 @@ def condition(draw, table, depth=2):
 
 
 def simple_condition(draw, column, cells, table):
-    """A condition on one clear column, with values that it has; on numbers sometimes on a polynomial."""
+    """A condition on one column, with values that it has; on numbers sometimes on a polynomial."""
     names = column.ours, column.duck
     if draw.random() < 0.1:
         return [f"{name} IS {draw_not}NULL" for draw_not in [draw.choice(["", "NOT "])] for name in names]
@@ -318,12 +339,13 @@ def simple_condition(draw, column, cells, table):
     if column.kind in ("date", "timestamp") and draw.random() < 0.5:
         return time_condition(draw, column, values)
     if column.kind in ("int", "decimal") and draw.random() < 0.3:
-        others = [c for c in table.columns if c.clear and c.kind == "int"]
+        others = [c for c in table.columns if c.anywhere and c.kind == "int"]
         parts = [part for c in [column, *others] for part in atoms(Table([c], [], None))]
         found = next(drawn for drawn in iter(lambda: polynomial(draw, parts, 0), None) if drawn.bound < WIDEST // 2**10)
         other, sign = constant(draw), draw.choice(COMPARISONS)
         return [f"{found.ours} {sign} {other.ours}", f"{found.plus(other, '-').duck} {sign} 0"]
-    others = [c for c in table.columns if c.clear and c.kind == column.kind and (c.kind != "decimal" or c.digits == column.digits)]
+    alike = lambda other: (other.kind, other.duck_type) == (column.kind, column.duck_type) and (other.duck_type != "HUGEINT" or other.digits == column.digits)
+    others = [other for other in table.columns if other.anywhere and alike(other)]
     if draw.random() < 0.15:
         other, sign = draw.choice(others), draw.choice([*COMPARISONS, "IS DISTINCT FROM"])
         return [f"{names[0]} {sign} {other.ours}", f"{names[1]} {sign} {other.duck}"]
@@ -355,8 +377,8 @@ def time_condition(draw, column, values):
 
 
 def key(draw, table):
-    """An expression over clear columns to group by, in both dialects with the digits after the point, or None."""
-    columns = [column for column in table.columns if column.clear]
+    """An expression to group by, in both dialects with the digits after the point, or None."""
+    columns = [column for column in table.columns if column.anywhere]
     if not columns:
         return None
     column = draw.choice(columns)

@@ -244,7 +244,7 @@ def test_errors_are_classes_with_codes(owner, tmp_path):
     broken = tmp_path / "broken.csv"
     broken.write_bytes(b"\x1f\x8b" + bytes(100))
     cases = [
-        (ht.RefusedError, "HUSH-P014", lambda: ht.run(table, "SELECT COUNT(*) FROM t WHERE age > 71", clear="ward")),
+        (ht.RefusedError, "HUSH-P003", lambda: ht.run(table, "SELECT COUNT(*) FROM t WHERE aged > 71", clear="ward")),
         (ht.DataError, "HUSH-D", lambda: ht.run(broken, "SELECT COUNT(*) FROM broken")),
         (ht.OwnerKeyError, "HUSH-K", lambda: ht.open_key(path, passphrase="wrong secret")),
         (ht.OwnerKeyError, "HUSH-K008", lambda: ht.open_key(path, passphrase="")),

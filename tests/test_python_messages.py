@@ -49,11 +49,9 @@ def parsed(line, replacement):
 
 
 QUERIES = [
-    ("SELECT COUNT(*) FROM t WHERE x > 3", "HUSH-P014", "protect = "),
-    ("SELECT COUNT(*) FROM t GROUP BY x", "HUSH-P015", "protect = "),
-    ("SELECT STDDEV(x) FROM t", "HUSH-P020", "replace=True"),
-    ("SELECT CORR(x, x) FROM t", "HUSH-P020", "workload="),
-    ("SELECT note FROM t", "HUSH-P010", "decrypt()"),
+    ("SELECT COUNT(*) FROM t WHERE level > 0.1", "HUSH-P029", "protect = "),
+    ("SELECT STDDEV(level) FROM t", "HUSH-P020", "replace=True"),
+    ("SELECT CORR(level, level) FROM t", "HUSH-P020", "workload="),
     ("SELECT SUM(y) FROM t", "HUSH-P003", "no column"),
     ("SELECT SUM(x) FROM other", "HUSH-P002", "table is"),
     ("SELECT SUM(x) FROM t; SELECT 1", "HUSH-P004", "one SELECT"),
@@ -66,14 +64,15 @@ QUERIES = [
 
 
 def test_refused_queries_name_arguments(key, tmp_path):
-    schema = ht.propose(DATA, sensitive=["x", "note"], clear="g", name="t")
-    schema["note"].protect, schema["x"].for_ = "seal", ["sum"]
-    table = ht.encrypt(DATA, schema=schema.approve("a person"), keys=key, out=tmp_path / "T")
+    data = DATA.append_column("level", pa.array([1 / (row + 7) for row in range(100)]))
+    schema = ht.propose(data, sensitive=["x", "note", "level"], clear="g", name="t")
+    schema["note"].protect, schema["level"].for_ = "seal", ["sum"]
+    table = ht.encrypt(data, schema=schema.approve("a person"), keys=key, out=tmp_path / "T")
     for query, code, word in QUERIES:
         said = refusal(table.sql, query)
         assert said.startswith(code) and word in said, said
-    rehearsed = refusal(ht.run, PATIENTS, "SELECT COUNT(*) FROM patients WHERE age > 3", sensitive=["age"])
-    assert 'clear=["age"]' in rehearsed
+    rehearsed = refusal(ht.run, data, "SELECT COUNT(*) FROM t WHERE level > 3", sensitive=["level"], name="t")
+    assert 'clear=["level"]' in rehearsed
 
 
 def test_refused_schemas_and_data_name_arguments(key, tmp_path):

@@ -24,7 +24,7 @@ def write_csv(path, header, rows):
 
 
 def random_rows(draw, count):
-    """Rows of: g (text or NULL), k (small int), d (date), x (wide int or NULL), y (int), m (money or NULL), b (truth)."""
+    """Rows of: g (text or NULL), k (small int), d (date), x (wide int or NULL), y (int), m (money or NULL), b (truth), s (a text of its own or NULL)."""
     # The first row is whole: a CSV column without any value has no type.
     maybe = lambda row, value: value if row == 0 or draw.random() < 0.85 else None
     return [
@@ -36,14 +36,15 @@ def random_rows(draw, count):
             draw.randint(-100, 100),
             maybe(row, decimal.Decimal(draw.randint(-(10**10), 10**10)).scaleb(-2)),
             draw.random() < 0.5,
+            maybe(row, f"r{row}"),
         )
         for row in range(count)
     ]
 
 
-HEADER = ["g", "k", "d", "x", "y", "m", "b"]
+HEADER = ["g", "k", "d", "x", "y", "m", "b", "s"]
 TYPES = (
-    "columns={'g':'VARCHAR','k':'BIGINT','d':'DATE','x':'BIGINT','y':'BIGINT','m':'DECIMAL(18,2)','b':'BOOLEAN'}, "
+    "columns={'g':'VARCHAR','k':'BIGINT','d':'DATE','x':'BIGINT','y':'BIGINT','m':'DECIMAL(18,2)','b':'BOOLEAN','s':'VARCHAR'}, "
     "header=true, nullstr=''"
 )
 
@@ -64,6 +65,18 @@ EXACT = [
     "SELECT y * k AS p, y + 1 AS q, m FROM t WHERE k >= 0",
     "SELECT y * y AS p, k FROM t WHERE k = 1",
     "SELECT x, y - k AS q FROM t WHERE k = 2",
+    # On encrypted columns, and on one that is sealed.
+    "SELECT SUM(x) AS s, COUNT(*) AS n FROM t WHERE y > 3",
+    "SELECT COUNT(*) AS n FROM t WHERE x IS NULL OR m < -1000 AND NOT y BETWEEN -20 AND 20",
+    "SELECT y, COUNT(*) AS n, MIN(m) AS lo, MAX(x) AS hi FROM t WHERE k > 0 GROUP BY y HAVING COUNT(*) > 1 ORDER BY y",
+    "SELECT COUNT(DISTINCT y) AS n, SUM(ABS(y)) AS a, SUM(m) FILTER (WHERE x > 0) AS s FROM t",
+    "SELECT DISTINCT y % 7 AS r FROM t",
+    "SELECT x, m FROM t WHERE y IN (1, 2, 3, -4) ORDER BY x NULLS LAST, m NULLS FIRST, k, d LIMIT 9",
+    "SELECT SUM(CASE WHEN m > 0 THEN y WHEN x IS NULL THEN 1 ELSE -1 END) AS s FROM t WHERE k <> 2",
+    "SELECT g, y FROM t WHERE y > 50 AND g = 'north' ORDER BY y LIMIT 4 OFFSET 1",
+    "SELECT s, y FROM t WHERE s LIKE '%7' AND y < 0",
+    "SELECT length(s) AS l, COUNT(*) AS n, SUM(y) AS t FROM t WHERE s > 'r2' OR s IS NULL GROUP BY length(s)",
+    "SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY s) AS r, y FROM t WHERE y = 3",
 ]
 FLOATS = [
     "SELECT AVG(y) AS a, AVG(m) AS b, VAR_POP(y) AS c, STDDEV(m) AS e, AVG(k) AS f FROM t",
@@ -74,7 +87,7 @@ FLOATS = [
 
 def ask(hush, path, query, *more):
     """The result as a list of dictionaries of text."""
-    done = hush("run", path, query, "--sensitive", "x,y,m", "--clear", "g,k,d", "--format", "csv", "--quiet", *more)
+    done = hush("run", path, query, "--sensitive", "x,y,m,s", "--clear", "g,k,d", "--format", "csv", "--quiet", *more)
     return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
@@ -370,17 +383,11 @@ def test_what_cannot_be_done_is_refused_with_a_reason(hush, tmp_path):
     path = tmp_path / "t.csv"
     write_csv(path, HEADER, random_rows(random.Random(11), 50))
     refusals = {
-        "SELECT SUM(x) FROM t WHERE y > 3": "HUSH-P014",
-        "SELECT y, COUNT(*) FROM t GROUP BY y": "HUSH-P0",
-        "SELECT MAX(y) FROM t": "HUSH-P0",
         "SELECT SUM(x) FROM elsewhere": "HUSH-P002",
         "SELECT SUM(nothing) FROM t": "HUSH-P003",
         "SELECT SUM(x FROM t": "HUSH-P001",
         "DELETE FROM t": "HUSH-P0",
         "SELECT SUM(x) FROM t; SELECT 1": "HUSH-P0",
-        "SELECT SUM(y / k) FROM t": "HUSH-P0",
-        "SELECT COUNT(DISTINCT y) FROM t": "HUSH-P0",
-        "SELECT SUM(ABS(y)) FROM t": "HUSH-P016",
         "SELECT a.x FROM t a JOIN t b ON a.k = b.k": "HUSH-P005",
         "SELECT SUM(y) OVER (PARTITION BY k), COUNT(*) FROM t": "HUSH-P0",
     }

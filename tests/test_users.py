@@ -227,12 +227,12 @@ def test_errors_in_python_advise_arguments_and_no_options(tmp_path, monkeypatch)
     ht = pytest.importorskip("hushtable")
     monkeypatch.setenv("HOME", str(tmp_path))
     data = tmp_path / "t.csv"
-    data.write_text("ward,bp,note\n" + "".join(f"w{row % 3},{row + 80},said {row} words of it\n" for row in range(90)), encoding="utf-8")
+    rows = [f"w{row % 3},{row + 80},said {row} words of it,{1 / (row + 7)}\n" for row in range(90)]
+    data.write_text("ward,bp,note,level\n" + "".join(rows), encoding="utf-8")
     schema = 'format = 1\ntable = "hiv_status"\n'
     fails = {
-        "HUSH-P014": lambda: ht.run(data, "SELECT COUNT(*) FROM t WHERE bp > 100", clear=["ward"]),
-        "HUSH-P015": lambda: ht.run(data, "SELECT COUNT(*) FROM t GROUP BY bp", clear=["ward"]),
-        "HUSH-P010": lambda: ht.run(data, "SELECT note FROM t", clear=["ward"]),
+        "HUSH-P029": lambda: ht.run(data, "SELECT COUNT(*) FROM t WHERE level > 0.1", clear=["ward"]),
+        "HUSH-P024": lambda: ht.run(data, "SELECT SUM(level + bp) FROM t", clear=["ward"]),
         "HUSH-P003": lambda: ht.run(data, "SELECT SUM(bq) FROM t", clear=["ward"]),
         "HUSH-C040": lambda: ht.run(data, "SELECT SUM(bp) FROM t", schema=tmp_path / "absent.toml"),
         "HUSH-U001": lambda: ht.run(data, "SELECT SUM(bp) FROM t", schema=schema),
@@ -242,28 +242,29 @@ def test_errors_in_python_advise_arguments_and_no_options(tmp_path, monkeypatch)
             fail()
         text = str(raised.value)
         assert raised.value.code == code and "--" not in text and "hush " not in text and "hiv" not in text, text
-    with pytest.raises(ht.HushError, match=re.escape('clear=["bp"]')):
-        fails["HUSH-P014"]()
+    with pytest.raises(ht.HushError, match=re.escape('clear=["level"]')):
+        fails["HUSH-P029"]()
 
 
-def test_advice_fits_what_was_asked(hush, hospital, small_key, tmp_path):
+def test_advice_fits_what_was_asked(hush, small_key, tmp_path):
     """A rehearsal can leave a column clear; a stored table is encrypted again."""
-    query = "SELECT COUNT(*) FROM admissions WHERE age > 70"
-    data = tmp_path / "admissions.csv"
-    rehearsed = hush("run", data, query, status=3).stderr
-    assert "HUSH-P014" in rehearsed and "--clear age" in rehearsed
-    schema = tmp_path / "admissions.schema.toml"
-    for command in (("run", data, query, "--schema", schema), ("query", hospital, query, *small_key), ("explain", hospital, query, *small_key)):
+    data, schema = tmp_path / "t.csv", tmp_path / "t.schema.toml"
+    data.write_text("ward,level\n" + "".join(f"w{row % 3},{1 / (row + 7)}\n" for row in range(90)), encoding="utf-8")
+    query = "SELECT COUNT(*) FROM t WHERE level > 0.1"
+    hush("init", data, "--clear", "ward", status=None)
+    approve(schema)
+    hush("encrypt", data, "-o", tmp_path / "T", *small_key)
+    rehearsed = hush("run", data, query, "--clear", "ward", status=3).stderr
+    assert "HUSH-P029" in rehearsed and "--clear level" in rehearsed
+    for command in (("run", data, query, "--schema", schema), ("query", "T", query, *small_key), ("explain", "T", query, *small_key)):
         said = hush(*command, status=3).stderr
-        assert "HUSH-P014" in said and "--clear" not in said and 'protect = "clear" for age in the schema' in said, said
+        assert "HUSH-P029" in said and "--clear" not in said and 'protect = "clear" for level in the schema' in said, said
         assert ("encrypt again" in said) == (command[0] != "run"), said
 
 
 def test_small_refusals_name_what_they_are_about(hush, hospital, small_key, server, tmp_path):
     """The aggregate, the function, the table that is missing, the token that was not given, the least work of a new key."""
     says = {
-        "SELECT MAX(age) FROM admissions": ("HUSH-P005", "MAX(age): "),
-        "SELECT COUNT(*), COUNT(DISTINCT age) FROM admissions": ("HUSH-P005", "COUNT(DISTINCT age): "),
         "SELECT LINREG_INTERCEPT(age) FROM admissions": ("HUSH-P005", "LINREG_INTERCEPT(age): "),
         "SELECT LINREG(age) FROM admissions": ("HUSH-P005", "LINREG(age): "),
         "SELECT CORR(age) FROM admissions": ("HUSH-P005", "CORR(age): "),

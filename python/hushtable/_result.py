@@ -43,7 +43,7 @@ class Account:
     bytes_up: int
     bytes_down: int
     leakage: Leakage
-    #: The rest of a rehearsal's account: ``encrypted`` and ``clear`` columns with reasons, ``warnings``,
+    #: The rest of a rehearsal's account: ``encrypted``, ``sealed`` and ``clear`` columns with reasons, ``warnings``,
     #: ``verified_within`` (0.0: exactly), ``security`` (scheme, ring degree, log2 q, bits), ``peak_bytes``.
     details: dict[str, Any] = field(default_factory=dict)
 

@@ -227,7 +227,7 @@ class Column:
 
     @property
     def protect(self) -> Protection:
-        """``clear`` (the server reads it), ``encrypt``, ``seal`` (stored, never computed on), ``drop``, ``DECIDE``."""
+        """``clear`` (the server reads it), ``encrypt``, ``seal`` (stored; no server computes on it), ``drop``, ``DECIDE``."""
         found: Protection = self._facts["protect"]
         return found
 

@@ -8,7 +8,7 @@ COLOURS = {"clear": svg.GREEN, "encrypted": svg.RED, "sealed": svg.BLUE, "droppe
 WORDS = {
     "clear": "clear: the server reads it",
     "encrypted": "encrypted: the server adds it up",
-    "sealed": "sealed: stored, never computed on",
+    "sealed": "sealed: stored, only you read it",
     "dropped": "dropped: not in the table",
 }
 

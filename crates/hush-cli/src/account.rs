@@ -14,10 +14,14 @@ pub(crate) fn preamble(account: &Account) -> String {
         "Rehearsal: nothing leaves this machine."
     };
     let mut out = format!("{kind} {} rows, {} columns.\n", grouped(account.rows), account.columns);
-    let names = account.encrypted.iter().chain(&account.clear).map(|(name, _)| visible(name).chars().count());
+    let all = account.encrypted.iter().chain(&account.sealed).chain(&account.clear);
+    let names = all.map(|(name, _)| visible(name).chars().count());
     let width = names.max().unwrap_or(0).max(10);
     for (name, reason) in &account.encrypted {
         out.push_str(&format!("  encrypted  {:<width$}  {}\n", visible(name), visible(reason)));
+    }
+    for (name, reason) in &account.sealed {
+        out.push_str(&format!("  sealed     {:<width$}  {}\n", visible(name), visible(reason)));
     }
     for (names, reason) in by_reason(&account.clear) {
         out.push_str(&format!("  clear      {names:<width$}  {}\n", visible(reason)));
@@ -137,6 +141,7 @@ pub(crate) fn to_json(account: &Account, wall: f64) -> Value {
         "rows": account.rows,
         "columns": account.columns,
         "encrypted": columns(&account.encrypted),
+        "sealed": columns(&account.sealed),
         "clear": columns(&account.clear),
         "unused": account.unused,
         "exposed": account.exposed,

@@ -77,6 +77,8 @@ pub struct Account {
     pub columns: usize,
     /// Encrypted columns with the reason for each.
     pub encrypted: Vec<(String, String)>,
+    /// Sealed columns with reasons.
+    pub sealed: Vec<(String, String)>,
     /// Clear columns that are used, with the reason for each.
     pub clear: Vec<(String, String)>,
     /// Columns that the query does not use; they were not uploaded.

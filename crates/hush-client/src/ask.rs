@@ -7,6 +7,8 @@
 mod clear;
 mod gathered;
 mod groups;
+mod local;
+mod own;
 mod owned;
 mod prepared;
 mod rows;
@@ -16,7 +18,7 @@ pub(crate) use rows::positions;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
-use hush_plan::plan::{SlotExpr, Task};
+use hush_plan::plan::{OwnQuery, SlotExpr, Task};
 use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, plan_query};
 
 use crate::account::{AnswerCounts, Moved, Phases};
@@ -144,6 +146,21 @@ impl OwnedTable {
         approximate(used)
     }
 
+    /// The result of a query that the owner answers on an answer's rows.
+    fn answer_own(
+        &self,
+        own: &OwnQuery,
+        plan: &QueryPlan,
+        answer: &Answer<'_>,
+        release: Option<&Release<'_>>,
+    ) -> Result<Vec<RecordBatch>, ClientError> {
+        let asked = &Asked { table: self, owner: &plan.owner, release };
+        match (&answer.encrypted, &plan.server.task) {
+            (EncryptedHalf::Rows(chunks), Task::Rows(task)) => own::answer(asked, own, task, answer, chunks),
+            _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
+        }
+    }
+
     /// The table `merged` of a plan, from its answer.
     fn merge(
         &self,
@@ -181,7 +198,7 @@ pub(crate) fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
     serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
-fn counts(answer: &Answer<'_>, merged: &RecordBatch) -> Result<AnswerCounts, ClientError> {
+fn counts(answer: &Answer<'_>, merged: usize) -> Result<AnswerCounts, ClientError> {
     Ok(match &answer.encrypted {
         EncryptedHalf::Aggregate(sums) => AnswerCounts {
             rows: u64::from(sums.group_count),
@@ -190,7 +207,7 @@ fn counts(answer: &Answer<'_>, merged: &RecordBatch) -> Result<AnswerCounts, Cli
         },
         EncryptedHalf::Rows(chunks) => AnswerCounts {
             rows: answer.clear().map_err(answer_error)?.num_rows() as u64,
-            regrouped: merged.num_rows() as u64,
+            regrouped: merged as u64,
             chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
             clear_bytes: answer.clear_len(),
         },

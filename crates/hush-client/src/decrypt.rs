@@ -13,7 +13,7 @@ use hush_remote::Progress;
 use hush_table::{CHUNK_ROWS, PartEntry, TableStore};
 use tempfile::TempDir;
 
-pub(crate) use self::parts::{ChunkRows, PartReader, check_declared};
+pub(crate) use self::parts::{ChunkRows, PartReader, check_declared, typed};
 use crate::cells::decrypt::body_of;
 use crate::error::ClientError;
 use crate::owner::OwnerKey;

@@ -210,6 +210,11 @@ impl OwnedTable {
             // Four copies: decrypted, in a table in memory, read from it, and taken apart.
             prediction.owner_memory_bytes = 4 * rows * task.fetch.len() as u64 * REGROUPED_VALUE_BYTES;
         }
+        if let (Some(_), Task::Rows(task)) = (&plan.owner.own, &plan.server.task) {
+            // Decrypted numbers, and columns of arrays.
+            let columns = task.clear.len() + task.fetch.len() + task.sealed.len();
+            prediction.owner_memory_bytes = 2 * rows * columns as u64 * REGROUPED_VALUE_BYTES;
+        }
         Ok(prediction)
     }
 }
@@ -237,6 +242,7 @@ fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
         domains: manifest.domains(),
         lacking: Strata::of(manifest).into_lacking(),
         clear: manifest.clear_columns.iter().map(clear).collect(),
+        sealed: manifest.sealed_numbers(),
     }
 }
 

@@ -226,6 +226,7 @@ fn described(
         rows,
         columns: source.columns().len(),
         encrypted: reasons(Protection::Encrypt),
+        sealed: reasons(Protection::Seal),
         unused: schema.protected(Protection::Drop).count(),
         warnings,
         clear,
@@ -239,8 +240,11 @@ fn uploaded_bytes(manifest: &hush_table::SignedManifest) -> u64 {
     files.flatten().map(|file| file.bytes).sum::<u64>() + manifest.as_bytes().len() as u64
 }
 
-/// Bytes of encrypted files over encrypted values (each column of the owner counts once per row).
+/// Bytes of encrypted files over encrypted values (each column of the owner counts once per row); `None` with sealed columns in them.
 fn bytes_per_value(half: &PrivateHalf, manifest: &hush_table::Manifest) -> Option<f64> {
+    if manifest.sealed_columns > 0 {
+        return None;
+    }
     let encrypted: u64 = manifest.parts.iter().filter_map(|part| part.encrypted).map(|file| file.bytes).sum();
     let values = half.encodings.iter().filter(|e| matches!(e.quantity, Quantity::Value(_))).count() as u64
         * manifest.rows;

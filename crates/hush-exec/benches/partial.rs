@@ -130,6 +130,7 @@ fn tasks() -> [(&'static str, Option<&'static str>, Task); 4] {
         fetch: vec![EncodingId(0)],
         program_bits: Vec::new(),
         fetch_bits: vec![Some(40)],
+        sealed: vec![],
         operand_limit_log2: 0,
         limit: None,
     });

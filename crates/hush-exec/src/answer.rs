@@ -143,7 +143,7 @@ pub struct RowsChunk<'a> {
     pub seed: [u8; 32],
     /// One [`hush_rlwe::CiphertextSet`] object per program of the plan.
     pub programs: Vec<&'a [u8]>,
-    /// One body object per fetched column of the plan, as stored.
+    /// One body object per fetched column of the plan, as stored; then the blobs of its sealed columns.
     pub fetched: Vec<&'a [u8]>,
 }
 

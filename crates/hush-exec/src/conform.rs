@@ -229,6 +229,18 @@ pub(crate) fn rows(task: &RowsTask, encodings: &[Encoding]) -> Result<RowsShape,
     Ok(RowsShape { programs, fetch, approximate_operands })
 }
 
+/// Compares the sealed columns that a rows task asks for with the numbers of those of a table, rising. Each goes back once.
+pub(crate) fn sealed(task: &RowsTask, known: &[u32]) -> Result<(), PlanFault> {
+    for (index, number) in task.sealed.iter().enumerate() {
+        let is_again = task.sealed.iter().take(index).any(|before| before == number);
+        if is_again || known.binary_search(number).is_err() {
+            let (found, count) = (*number as usize, known.len());
+            return Err(PlanFault::Index { what: "sealed column", found, count });
+        }
+    }
+    Ok(())
+}
+
 fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static ParamSet, PlanFault> {
     let encoding = find(id, encodings)?;
     if !encoding.packing.sums() {
@@ -274,6 +286,7 @@ fn check_rows_lengths(task: &RowsTask) -> Result<(), PlanFault> {
     at_most("operands", task.operands.len(), MAX_CLEAR)?;
     at_most("programs", task.programs.len(), MAX_PROGRAMS)?;
     at_most("fetched columns", task.fetch.len(), MAX_SUMS)?;
+    at_most("sealed columns", task.sealed.len(), MAX_SUMS)?;
     at_most("widths of programs", task.program_bits.len(), task.programs.len())?;
     at_most("widths of fetched columns", task.fetch_bits.len(), task.fetch.len())
 }

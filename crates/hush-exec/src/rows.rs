@@ -38,6 +38,7 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
     let programs =
         programs.map(|(index, (expr, shape))| Program::new::<S>(expr, shape, task.bits_of_program(index)));
     let programs = programs.collect::<Result<Vec<_>, _>>()?;
+    conform::sealed(task, &job.snapshot.manifest().sealed_numbers())?;
     let fetchers = shape.fetch.iter().map(Fetcher::new::<S>).collect::<Result<Vec<_>, _>>()?;
     let head = job.head(job.extent, &job.parts);
     let plan = RowsPlan {
@@ -48,10 +49,11 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
         programs: &programs,
         evaluate: S::evaluate,
         fetchers: &fetchers,
+        sealed: &task.sealed,
     };
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
     let clear = answer::write_clear(&selector.concat(&batches)?)?;
-    answer::encode_rows(&head, &clear, shape.programs.len(), shape.fetch.len(), &chunks)
+    answer::encode_rows(&head, &clear, (shape.programs.len(), shape.fetch.len() + task.sealed.len()), &chunks)
 }
 
 /// A checked task, ready to run.
@@ -64,6 +66,8 @@ struct RowsPlan<'a> {
     programs: &'a [Program<'a>],
     evaluate: Evaluate,
     fetchers: &'a [Fetcher<'a>],
+    /// Numbers of sealed columns.
+    sealed: &'a [u32],
 }
 
 /// Evaluates a program on a chunk, by the scheme of the engine ([`Scheme::evaluate`]).
@@ -91,18 +95,29 @@ impl RowsPlan<'_> {
             for (part, matches) in window.iter().zip(&mut found) {
                 cut(matches, &mut left);
                 bytes = bytes.saturating_add(self.predict(*part, matches));
-                let limit = self.max_bytes;
-                if bytes > limit {
-                    return Err(ExecError::AnswerLimit { found: bytes, limit });
-                }
             }
+            self.check_bytes(bytes)?;
             let answer = |(part, matches): (&PartRef<'_>, &Vec<Match>)| self.answer(*part, matches);
             let answered: Vec<_> =
                 window.par_iter().zip(&found).map(answer).collect::<Result<_, ExecError>>()?;
-            chunks.extend(answered.into_iter().flatten());
+            let answered: Vec<RowsChunkParts> = answered.into_iter().flatten().collect();
+            let sealed = answered.iter().flat_map(|chunk| chunk.objects.iter().rev().take(self.sealed.len()));
+            bytes = bytes.saturating_add(sealed.map(|object| object.len() as u64).sum());
+            self.check_bytes(bytes)?;
+            chunks.extend(answered);
             batches.extend(found.into_iter().flatten().map(|found| found.matching));
         }
         Ok((batches, chunks))
+    }
+
+    fn check_bytes(&self, found: u64) -> Result<(), ExecError> {
+        let limit = self.max_bytes;
+        if found > limit { Err(ExecError::AnswerLimit { found, limit }) } else { Ok(()) }
+    }
+
+    /// Objects that go back for each chunk.
+    fn object_count(&self) -> usize {
+        self.shape.programs.len() + self.shape.fetch.len() + self.sealed.len()
     }
 
     /// The chunks of a part in which rows match.
@@ -132,9 +147,9 @@ impl RowsPlan<'_> {
         !columns.iter().any(|id| manifest.lacks(part.entry.generation, *id))
     }
 
-    /// Bytes that some chunks will take in the answer.
+    /// Bytes that some chunks will take in the answer, but for sealed columns, whose blobs have whatever size they have.
     fn predict(&self, part: PartRef<'_>, matches: &[Match]) -> u64 {
-        let objects = self.shape.programs.len() + self.shape.fetch.len();
+        let objects = self.object_count();
         let each = |found: &Match| {
             let clear = found.matching.get_array_memory_size() as u64;
             if objects == 0 {
@@ -155,13 +170,13 @@ impl RowsPlan<'_> {
 
     /// A chunk of a part that lacks every column which the task asks for.
     fn without(&self, part: PartRef<'_>, found: &Match) -> RowsChunkParts {
-        let objects = vec![Vec::new(); self.programs.len() + self.shape.fetch.len()];
+        let objects = vec![Vec::new(); self.object_count()];
         RowsChunkParts { chunk: found.chunk, rows: part.rows_of(found.chunk), seed: [0; 32], objects }
     }
 
     /// The encrypted halves of some chunks of a part.
     fn answer(&self, part: PartRef<'_>, matches: &[Match]) -> Result<Vec<RowsChunkParts>, ExecError> {
-        if self.programs.is_empty() && self.shape.fetch.is_empty() {
+        if self.object_count() == 0 {
             return Ok(Vec::new());
         }
         let mut columns: Vec<EncodingId> = self.shape.fetch.iter().map(|fetch| fetch.id).collect();
@@ -172,15 +187,17 @@ impl RowsPlan<'_> {
         if matches.is_empty() {
             return Ok(Vec::new());
         }
-        if columns.is_empty() {
+        let stored = self.job.snapshot.manifest().columns_of(part.entry.generation).sealed;
+        let sealed: Vec<u32> = self.sealed.iter().copied().filter(|number| stored.contains(number)).collect();
+        if columns.is_empty() && sealed.is_empty() {
             return Ok(matches.iter().map(|found| self.without(part, found)).collect());
         }
-        let encrypted = self.job.snapshot.encrypted_part(part)?.fetched(&columns)?;
+        let encrypted = self.job.snapshot.encrypted_part(part)?.fetched(&columns, &sealed)?;
         let answer = |row: ChunkRow, found: &Match| {
             self.job.stop.check()?;
             let seed = row.seed.ok_or(ExecError::Corrupt { code: "HUSH-T033" })?;
             let input = ChunkInput { snapshot: &self.job.snapshot, part, columns: &columns, row: &row };
-            let mut objects = Vec::with_capacity(self.programs.len() + self.shape.fetch.len());
+            let mut objects = Vec::with_capacity(self.object_count());
             for (program, shape) in self.programs.iter().zip(&self.shape.programs) {
                 let has = self.has(part, &shape.columns);
                 let object = has.then(|| (self.evaluate)(program, &input, &found.operands)).transpose()?;
@@ -190,10 +207,15 @@ impl RowsPlan<'_> {
                 let object = self.has(part, &[shape.id]).then(|| fetcher.fetch(&input)).transpose()?;
                 objects.push(object.unwrap_or_default());
             }
+            let mut blobs = row.sealed.iter();
+            for number in self.sealed {
+                let blob = sealed.contains(number).then(|| blobs.next()).flatten();
+                objects.push(blob.map_or_else(Vec::new, |blob| blob.to_vec()));
+            }
             Ok(RowsChunkParts { chunk: row.index, rows: row.rows, seed, objects })
         };
         let answers = |matches: &[Match]| {
-            let projection = table::projection(&columns, matches.iter().map(|found| found.chunk));
+            let projection = table::projection((&columns, &sealed), matches.iter().map(|found| found.chunk));
             let rows = encrypted.chunks(&projection)?.zip(matches);
             rows.map(|(row, found)| answer(row?, found)).collect::<Result<Vec<_>, ExecError>>()
         };

@@ -182,9 +182,13 @@ fn part_count(signed: &SignedManifest) -> u32 {
     u32::try_from(signed.manifest().parts.len()).unwrap_or(u32::MAX)
 }
 
-/// Encoded columns of some chunks, with their seeds.
-pub(crate) fn projection(columns: &[EncodingId], chunks: impl Iterator<Item = u32>) -> Projection {
-    Projection { chunks: Some(chunks.collect()), ..Projection::encodings(columns.iter().copied()) }
+/// Encoded and sealed columns of some chunks, with their seeds.
+pub(crate) fn projection(
+    (columns, sealed): (&[EncodingId], &[u32]),
+    chunks: impl Iterator<Item = u32>,
+) -> Projection {
+    let encoded = Projection::encodings(columns.iter().copied());
+    Projection { chunks: Some(chunks.collect()), sealed: sealed.to_vec(), ..encoded }
 }
 
 /// Number of chunks of a part that one thread reads in a row, each just before it is used. Few, so that all threads have

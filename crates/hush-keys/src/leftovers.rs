@@ -82,7 +82,7 @@ fn phases_and_errors_are_gone_with_the_result() {
 
     let id = BodyId { column: 0, chunk: 0, element_count: 2, lanes: 1 };
     let body = UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Sum, id).unwrap();
-    let phases = chunk_phases(&secret, seed, &body, values.len()).unwrap();
+    let phases = chunk_phases(&secret, seed, &body, 2 * ring.degree()).unwrap();
     // Errors are small: a shorter pattern would occur by chance.
     let pattern = |from: usize| {
         Wanted::new(phases[from..from + 16].iter().flat_map(|phase| phase.0).flat_map(i128::to_le_bytes))

@@ -24,6 +24,14 @@ pub enum PlanError {
         /// The limit asked for.
         limit: u64,
     },
+    /// A question for the owner alone, about a column of which only values near the true ones come back.
+    #[error(
+        "{column} is approximate: what comes back is near its values, and this question has no exact answer from that"
+    )]
+    ApproximateColumn {
+        /// The column.
+        column: String,
+    },
     /// An encoding of the table contradicts itself or this version.
     #[error("encoding {id} of the table cannot be used: {fault}")]
     BadEncoding {
@@ -351,6 +359,7 @@ impl PlanError {
             Self::BadEncoding { .. } => "HUSH-P026",
             Self::NotByDevices { .. } => "HUSH-P027",
             Self::Mismatch { .. } => "HUSH-P028",
+            Self::ApproximateColumn { .. } => "HUSH-P029",
         }
     }
 
@@ -394,6 +403,6 @@ fn protection_words(protect: Protection) -> &'static str {
         Protection::Decide => "undecided; decide on its protection first",
         Protection::Drop => "dropped; it is not in the encrypted table",
         Protection::Encrypt => "encrypted",
-        Protection::Seal => "sealed; it is stored but never computed on",
+        Protection::Seal => "sealed; no server computes on it",
     }
 }

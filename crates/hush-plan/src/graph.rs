@@ -85,12 +85,16 @@ pub(crate) fn of_query(
     let mut last = answer;
     let secret = match task {
         Task::Aggregate(task) => task.sums.len(),
-        Task::Rows(task) => task.programs.len() + task.fetch.len(),
+        Task::Rows(task) => task.object_count(),
     };
     if secret > 0 {
         let per = if matches!(task, Task::Aggregate(_)) { "for each group" } else { "for each row" };
         let lines = vec![format!("{} {per}", counted(secret, "value"))];
         last = graph.node(Actor::Owner, "decrypt", lines, &[last]);
+    }
+    if owner.own.is_some() {
+        graph.node(Actor::Owner, "put the question to them", Vec::new(), &[last]);
+        return graph;
     }
     if query.has_windows() {
         last = graph.node(Actor::Owner, "window functions", query.window_words(), &[last]);
@@ -154,7 +158,9 @@ fn by_row(graph: &mut Graph, encodings: &[PrivateEncoding], task: &RowsTask, sel
             &[matching, columns],
         ));
     }
-    let fetched = describe(encodings, task.fetch.iter().copied());
+    let sealed = (!task.sealed.is_empty()).then(|| counted(task.sealed.len(), "sealed column"));
+    let fetched: Vec<String> =
+        describe(encodings, task.fetch.iter().copied()).into_iter().chain(sealed).collect();
     if !fetched.is_empty() {
         let columns = graph.node(Actor::ServerEncrypted, "encrypted columns", fetched, &[]);
         let lines = vec!["as they are".to_owned()];

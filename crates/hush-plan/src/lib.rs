@@ -32,6 +32,7 @@ pub mod error;
 #[cfg(test)]
 mod eval;
 mod expr;
+mod fetch;
 mod final_sql;
 pub mod graph;
 mod grouped;

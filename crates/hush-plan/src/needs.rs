@@ -7,6 +7,7 @@ use num_traits::One;
 use crate::aggregates;
 use crate::by_row;
 use crate::error::{PlanError, Unfit};
+use crate::fetch;
 use crate::grouped;
 use crate::layout::{self, Needs};
 use crate::program::Program;
@@ -156,17 +157,34 @@ fn needs_of_sql(schema: &Schema, aggregate: &str) -> Result<Needs, PlanError> {
 pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> {
     let mut needs = Needs::default();
     for query in queries {
-        if query.is_grouped() {
-            let plan = grouped::compile(schema, query, schema.max_rows.max(1))?;
-            for sum in plan.sums {
-                let weight = plan.masks.get(sum.mask).map_or_else(BigInt::one, |mask| mask.weights.max_abs());
-                needs.add_sum(sum.quantity, weight);
+        let refusal = match served(schema, query) {
+            Ok(of_query) => {
+                needs.merge(of_query);
+                continue;
             }
-        } else {
-            let plan = by_row::compile(schema, query, &Program::suits_slots)?;
-            plan.fetch.into_iter().for_each(|quantity| needs.add_sum(quantity, BigInt::one()));
-            needs.programs.extend(plan.programs);
+            Err(refusal) => refusal,
+        };
+        // The owner answers what nobody computes on ciphertexts.
+        let fetch = fetch::compile(schema, query, schema.max_rows.max(1))?;
+        let fetch = fetch.ok_or_else(|| fetch::refused(schema, query, refusal))?;
+        fetch.quantities().for_each(|quantity| needs.add_sum(quantity, BigInt::one()));
+    }
+    Ok(needs)
+}
+
+/// Needs of a query that a server answers on ciphertexts.
+fn served(schema: &Schema, query: &Query) -> Result<Needs, PlanError> {
+    let mut needs = Needs::default();
+    if query.is_grouped() {
+        let plan = grouped::compile(schema, query, schema.max_rows.max(1))?;
+        for sum in plan.sums {
+            let weight = plan.masks.get(sum.mask).map_or_else(BigInt::one, |mask| mask.weights.max_abs());
+            needs.add_sum(sum.quantity, weight);
         }
+    } else {
+        let plan = by_row::compile(schema, query, &Program::suits_slots)?;
+        plan.fetch.into_iter().for_each(|quantity| needs.add_sum(quantity, BigInt::one()));
+        needs.programs.extend(plan.programs);
     }
     Ok(needs)
 }

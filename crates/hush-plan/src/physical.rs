@@ -6,6 +6,8 @@
 //! `2^-128` and cannot overflow. The same function plans a query whose columns are all clear; it then asks the server
 //! for clear aggregates only, and the owner's half is the same.
 
+use sqlparser::ast::Expr;
+
 use crate::bounds::Bound;
 use crate::catalog::{AnswerForm, Catalog};
 use crate::conditions::predicate;
@@ -20,7 +22,7 @@ use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
 use crate::steps;
 pub use crate::ways::Limits;
-use crate::ways::{self, Case, Proposal};
+use crate::ways::{self, Case, Proposal, Proposals};
 
 /// Groups above which a front should warn: an answer has tens of kilobytes per group and column.
 pub const MANY_GROUPS: u64 = 100;
@@ -42,21 +44,23 @@ pub fn plan_query(
     limits: &Limits,
 ) -> Result<QueryPlan, PlanError> {
     let catalog = Catalog::new(schema, encodings, site.shape.rows())?;
-    let proposals = ways::proposals(&Case {
-        schema,
-        catalog: &catalog,
-        query,
-        limits,
-        domains: site.shape.domains().len(),
-    })?;
+    let Proposals { all, refusal } =
+        ways::proposals(&Case { schema, catalog: &catalog, query, limits, shape: &site.shape })?;
     let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
     let planner = Planner { schema, encodings, public, site, manifest, query, limits };
-    let Picked { taken, instead, ways } = planner.pick(proposals)?;
+    let Picked { taken, instead, ways } = planner.pick(all)?;
     let (needed, limit) = (taken.cost.answer_bytes_each, limits.max_answer_bytes);
     if needed > limit {
         return Err(PlanError::AnswerTooLarge { needed, limit });
     }
     let mut plan = planner.finish(taken, ways.clone())?;
+    // A table could have what the server lacks for these.
+    if let Some(
+        refusal @ (PlanError::MissingLayout { .. } | PlanError::Overflow { .. } | PlanError::Noise { .. }),
+    ) = refusal
+    {
+        plan.notes.push(format!("you answer this by yourself on columns that come back, because {refusal}"));
+    }
     if let Some(instead) = instead {
         // Whoever asks for the rows has asked for the groups before.
         plan.leakage.query.extend(instead.tells.iter().cloned());
@@ -107,12 +111,12 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn server(&self, task: Task) -> ServerPlan {
+    fn server(&self, task: Task, filter: Option<&Expr>) -> ServerPlan {
         ServerPlan {
             format: PLAN_FORMAT,
             table: self.schema.table.clone(),
             manifest: self.manifest.to_owned(),
-            predicate: self.query.filter.as_ref().map(predicate),
+            predicate: filter.map(predicate),
             task,
             max_answer_bytes: self.limits.max_answer_bytes,
         }
@@ -123,7 +127,7 @@ impl Planner<'_> {
     /// # Errors
     /// Those of [`Site::price`].
     fn price(&self, proposal: &Proposal, groups: u64) -> Result<Price, PlanError> {
-        let server = self.server(proposal.task.clone());
+        let server = self.server(proposal.task.clone(), proposal.filter.as_ref());
         let (seconds, bytes_down) = self.site.price(&server, &proposal.owner, &self.public, groups)?;
         let extra = self.site.link.map_or(0.0, |speed| proposal.clear_bytes as f64 / speed);
         Ok(Price { seconds: seconds + extra, bytes_down: bytes_down + proposal.clear_bytes })
@@ -181,12 +185,17 @@ impl Planner<'_> {
     /// # Errors
     /// More SQL than a server parses.
     fn finish(&self, proposal: Proposal, ways: Vec<Way>) -> Result<QueryPlan, PlanError> {
-        let Self { schema, encodings, query, .. } = *self;
-        let Proposal { task, owner, cost, tells, .. } = proposal;
-        let leakage = leakage::of_query(schema, encodings, self.site.shape.rows(), query, &task, &tells);
+        let Self { schema, encodings, .. } = *self;
+        let Proposal { task, filter, owner, cost, tells, .. } = proposal;
+        // What is told of it is about the condition that the server has.
+        let query = &Query { filter: filter.clone(), ..self.query.clone() };
+        let mut leakage = leakage::of_query(schema, encodings, self.site.shape.rows(), query, &task, &tells);
+        if owner.own.is_some() {
+            leakage.hidden.push("the rest of the question".to_owned());
+        }
         let steps = steps::of_query(query, encodings, &task, &owner);
         let graph = graph::of_query(query, encodings, &task, &owner);
-        let server = self.server(task);
+        let server = self.server(task, filter.as_ref());
         // A query that the server would not parse is refused here, where it can still be asked in another way.
         server.predicates().try_for_each(Predicate::check_size)?;
         server.expressions().try_for_each(check_expression)?;

@@ -11,8 +11,8 @@ pub use crate::aggregates::{
     JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
 };
 pub use owner::{
-    JointMoments, LinearForm, Moment, OutputType, OwnerAggregate, OwnerPlan, OwnerProgram, ProductMoments,
-    ProgramOutput, ProgramSource, Regroup,
+    JointMoments, LinearForm, Moment, OutputType, OwnColumn, OwnQuery, OwnerAggregate, OwnerPlan,
+    OwnerProgram, ProductMoments, ProgramOutput, ProgramSource, Regroup,
 };
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
 pub use query::QueryPlan;

@@ -56,6 +56,8 @@ pub struct TableShape {
     pub lacking: BTreeMap<EncodingId, Vec<u32>>,
     /// The clear columns.
     pub clear: Vec<ClearColumn>,
+    /// Numbers of the sealed columns, in the order of the schema; none where they are 0, 1 and so on.
+    pub sealed: Vec<u32>,
 }
 
 /// One part of a table. All its chunks are full but perhaps the last.
@@ -105,6 +107,11 @@ impl TableShape {
     /// The generations of parts that lack an encoding.
     fn without(&self, id: EncodingId) -> &[u32] {
         self.lacking.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of the sealed column at this place among those of the schema.
+    pub(crate) fn sealed_number(&self, place: usize) -> u32 {
+        self.sealed.get(place).copied().unwrap_or(place as u32)
     }
 
     /// The numbers of the domains. Sums of each are under secrets of its own.
@@ -229,8 +236,8 @@ pub fn predict(
     };
     let (directory, each_overhead) = match &plan.task {
         Task::Aggregate(_) => (counted.blocks.len() as u64 * BLOCK_ENTRY_BYTES, 0),
-        Task::Rows(_) if counted.blocks.is_empty() => (0, 0),
-        Task::Rows(_) => (0, CHUNK_ENTRY_BYTES + OBJECT_LENGTH_BYTES * counted.blocks.len() as u64),
+        Task::Rows(task) if task.object_count() == 0 => (0, 0),
+        Task::Rows(task) => (0, CHUNK_ENTRY_BYTES + OBJECT_LENGTH_BYTES * task.object_count() as u64),
     };
     let (items, encrypted) = match &plan.task {
         Task::Aggregate(_) => (expected.groups, expected.groups.saturating_mul(counted.bytes_each)),
@@ -247,7 +254,8 @@ pub fn predict(
     work.add(counted.clear);
     // Digests are of whole files, whichever columns are wanted.
     let uses_clear = counted.clear.clear_cells + counted.clear.text_cells > 0;
-    let uses_encrypted = !counted.blocks.is_empty();
+    let has_sealed = matches!(&plan.task, Task::Rows(task) if !task.sealed.is_empty());
+    let uses_encrypted = !counted.blocks.is_empty() || has_sealed;
     let files = parts.iter().map(|part| part.read(uses_clear, uses_encrypted));
     let files: Vec<u64> = files.collect();
     work.bytes_read = files.iter().sum();
@@ -265,7 +273,7 @@ pub fn predict(
     Ok(Prediction {
         bytes_up,
         bytes_down,
-        bytes_down_exact: expected.clear.exact,
+        bytes_down_exact: expected.clear.exact && !has_sealed,
         bytes_each: counted.bytes_each + each_overhead,
         bytes_fixed,
         clear_half: expected.clear,

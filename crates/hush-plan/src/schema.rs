@@ -69,7 +69,7 @@ pub enum Protection {
     /// Homomorphically encrypted.
     #[serde(rename = "encrypt")]
     Encrypt,
-    /// AEAD: stored and returned, never computed on.
+    /// AEAD: stored and given back; no server computes on it.
     #[serde(rename = "seal")]
     Seal,
 }
@@ -285,15 +285,19 @@ impl Schema {
         self.columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)).collect()
     }
 
-    /// The schema of the same data with nothing encrypted, for checking results in the clear.
+    /// The schema of the same data with nothing encrypted or sealed: for checking results in the clear, and for what the owner asks of columns
+    /// that came back.
     ///
-    /// Encrypted columns become clear. A ranged float becomes the decimal that its fixed point is
+    /// Encrypted and sealed columns become clear. A ranged float that is encrypted becomes the decimal that its fixed point is
     /// (`decimal(38, digits)`), so that both halves compute with the same rounded values.
     pub fn all_clear(&self) -> Self {
         let mut schema = self.clone();
-        for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Encrypt) {
-            column.protect = Protection::Clear;
-            if let (ColumnType::Float { digits }, Some(_)) = (column.kind, column.range) {
+        for column in &mut schema.columns {
+            let is_encrypted = column.protect == Protection::Encrypt;
+            if is_encrypted || column.protect == Protection::Seal {
+                column.protect = Protection::Clear;
+            }
+            if is_encrypted && let (ColumnType::Float { digits }, Some(_)) = (column.kind, column.range) {
                 column.kind = ColumnType::Decimal { precision: 38, scale: digits };
                 column.written.rounded = true;
             }

@@ -105,7 +105,7 @@ impl Query {
             names.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
         };
         let reasons = [
-            (Protection::Seal, "sealed: stored and never computed on; decrypting the table gives them back"),
+            (Protection::Seal, "sealed: naming them gives them back"),
             (Protection::Drop, "dropped: not in the table"),
             (Protection::Decide, "undecided"),
         ];

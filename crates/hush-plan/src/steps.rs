@@ -71,8 +71,7 @@ pub(crate) fn of_query(
             });
             say(Actor::ServerClear, keep.into_iter().chain(groups).chain(limit).collect());
             say(Actor::ServerEncrypted, programs(encodings, task));
-            let secret = !task.programs.is_empty() || !task.fetch.is_empty();
-            let decrypt = secret.then(|| "decrypt the rows that match".to_owned());
+            let decrypt = (task.object_count() > 0).then(|| "decrypt the rows that match".to_owned());
             let count = owner.owned.len();
             let plural = if count == 1 { "" } else { "s" };
             let owned = (count > 0).then(|| format!("evaluate {count} expression{plural} on them"));
@@ -81,9 +80,11 @@ pub(crate) fn of_query(
                 format!("group them, and add up {} {sums} in each group", regroup.task.sums.len())
             });
             let windows = query.has_windows().then(|| "compute windows over them".to_owned());
+            let own = owner.own.as_ref().map(|_| "put the question to them".to_owned());
+            let rest = windows.into_iter().chain(last(query)).filter(|_| own.is_none()).collect::<Vec<_>>();
             say(
                 Actor::Owner,
-                decrypt.into_iter().chain(owned).chain(regroup).chain(windows).chain(last(query)).collect(),
+                decrypt.into_iter().chain(owned).chain(regroup).chain(own).chain(rest).collect(),
             );
         }
     }
@@ -120,6 +121,12 @@ fn programs(encodings: &[PrivateEncoding], task: &RowsTask) -> Vec<String> {
     let evaluate =
         (count > 0).then(|| format!("evaluate {count} expression{plural} for every row of a chunk"));
     let names = describe(encodings, task.fetch.iter().copied());
+    let sealed = match task.sealed.len() {
+        0 => None,
+        1 => Some("1 sealed column".to_owned()),
+        count => Some(format!("{count} sealed columns")),
+    };
+    let names: Vec<String> = names.into_iter().chain(sealed).collect();
     let fetch = (!names.is_empty()).then(|| format!("send back {}", names.join(", ")));
     evaluate.into_iter().chain(fetch).collect()
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Schemas for tests.
 
+use crate::catalog::Catalog;
 use crate::encoding::PrivateEncoding;
+use crate::error::PlanError;
 use crate::layout::{Needs, plan_encodings};
 use crate::needs::needs_of;
+use crate::predict::Site;
 use crate::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
 use crate::sql;
+use crate::ways::{self, Case, Limits};
 
 pub(crate) fn column(name: &str, kind: ColumnType, protect: Protection) -> Column {
     Column {
@@ -78,6 +82,17 @@ pub(crate) fn patients() -> Schema {
             column("id", Text, Drop),
         ],
     )
+}
+
+/// Why no server can answer a query on the ciphertexts of a table of so many rows.
+pub(crate) fn refusal(schema: &Schema, encodings: &[PrivateEncoding], rows: u64, text: &str) -> PlanError {
+    let (query, site, limits) = (sql::parse(schema, text).unwrap(), Site::local(rows), Limits::default());
+    let catalog = Catalog::new(schema, encodings, rows).unwrap();
+    let case = Case { schema, catalog: &catalog, query: &query, limits: &limits, shape: &site.shape };
+    match ways::on_ciphertexts(&case) {
+        Ok(_) => panic!("{text} has an answer"),
+        Err(refusal) => refusal,
+    }
 }
 
 /// Encodings that a query needs, over the schema's largest row count.

@@ -5,13 +5,17 @@
 //! The planner prices what they propose, and picks. A new way is a file here and a line in [`WAYS`].
 
 mod cost;
+mod fetch;
 mod gathered;
 mod rows;
 mod sums;
 
+use sqlparser::ast::Expr;
+
 use crate::catalog::Catalog;
 use crate::error::PlanError;
 use crate::plan::{OwnerPlan, Task};
+use crate::predict::TableShape;
 use crate::report::Cost;
 use crate::schema::Schema;
 use crate::sql::Query;
@@ -20,7 +24,7 @@ use crate::sql::Query;
 type Proposer = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
 
 /// All ways.
-const WAYS: [Proposer; 3] = [sums::plan, rows::plan, gathered::plan];
+const WAYS: [Proposer; 4] = [sums::plan, rows::plan, gathered::plan, fetch::plan];
 
 /// A query, and the table that it is asked of.
 #[derive(Clone, Copy)]
@@ -29,8 +33,8 @@ pub(crate) struct Case<'a> {
     pub(crate) catalog: &'a Catalog<'a>,
     pub(crate) query: &'a Query,
     pub(crate) limits: &'a Limits,
-    /// Domains of the table: each has sums of its own.
-    pub(crate) domains: usize,
+    /// How the table lies in files.
+    pub(crate) shape: &'a TableShape,
 }
 
 /// A plan that would answer a query.
@@ -38,6 +42,8 @@ pub(crate) struct Proposal {
     /// The party that evaluates, and the form of the answer, in words.
     pub(crate) what: String,
     pub(crate) task: Task,
+    /// The condition that the server evaluates.
+    pub(crate) filter: Option<Expr>,
     pub(crate) owner: OwnerPlan,
     pub(crate) cost: Cost,
     /// Bytes of a clear half of the answer that other ways do not have.
@@ -62,15 +68,41 @@ impl Default for Limits {
     }
 }
 
-/// The proposals of all ways, at least one.
+/// What the ways make of a query.
+pub(crate) struct Proposals {
+    /// At least one.
+    pub(crate) all: Vec<Proposal>,
+    /// Why a way that comes before these could not answer.
+    pub(crate) refusal: Option<PlanError>,
+}
+
+/// The proposals of all ways.
 ///
 /// # Errors
-/// The refusal of the first way that applies, if no way can answer.
-pub(crate) fn proposals(case: &Case<'_>) -> Result<Vec<Proposal>, PlanError> {
-    let mut proposals = Vec::new();
-    for way in WAYS {
-        let further = way(case, &proposals)?;
-        proposals.extend(further);
+/// The refusal of the last way that applies, if no way can answer: it needs the least of the table.
+pub(crate) fn proposals(case: &Case<'_>) -> Result<Proposals, PlanError> {
+    of_ways(case, &WAYS)
+}
+
+/// The proposals of those ways in which a server computes on ciphertexts.
+///
+/// # Errors
+/// As [`proposals`].
+#[cfg(test)]
+pub(crate) fn on_ciphertexts(case: &Case<'_>) -> Result<Proposals, PlanError> {
+    of_ways(case, &WAYS[..3])
+}
+
+fn of_ways(case: &Case<'_>, ways: &[Proposer]) -> Result<Proposals, PlanError> {
+    let (mut all, mut refusal) = (Vec::new(), None);
+    for way in ways {
+        match way(case, &all) {
+            Ok(further) => all.extend(further),
+            Err(error) => refusal = Some(error),
+        }
     }
-    Ok(proposals)
+    match refusal {
+        Some(error) if all.is_empty() => Err(crate::fetch::refused(case.schema, case.query, error)),
+        refusal => Ok(Proposals { all, refusal }),
+    }
 }

@@ -37,6 +37,7 @@ pub(crate) fn of_rehearsal(py: Python<'_>, account: &Account) -> PyResult<Py<PyD
     dict.set_item("rows", account.rows)?;
     dict.set_item("columns", account.columns)?;
     dict.set_item("encrypted", account.encrypted.clone())?;
+    dict.set_item("sealed", account.sealed.clone())?;
     dict.set_item("clear", account.clear.clone())?;
     dict.set_item("unused", account.unused)?;
     dict.set_item("warnings", account.warnings.clone())?;

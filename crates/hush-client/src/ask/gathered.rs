@@ -13,17 +13,14 @@ use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
-use hush_keys::OwnerSeed;
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};
-use hush_plan::{EncodingId, PrivateEncoding, Schema, ServerPlan};
-use hush_table::{CHUNK_ROWS, Digest, EncodedChunk, TableLayout, TableStore, TableWriter};
+use hush_plan::{EncodingId, PrivateEncoding, ServerPlan};
+use hush_table::Digest;
 
-use super::{Asked, answer_error, groups, rows, serialised};
+use super::{Asked, answer_error, groups, local, rows, serialised};
 use crate::cells::Cells;
-use crate::encrypt::new_identity;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::scheme::NoOp;
 use crate::table::OwnedTable;
 use hush_remote::Silent;
 
@@ -41,7 +38,7 @@ pub(super) fn merge(
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<RecordBatch, ClientError> {
-    let (clear, quantities) = rows::fetched(asked, task, answer, chunks)?;
+    let rows::Fetched { clear, quantities, .. } = rows::fetched(asked, task, answer, chunks)?;
     let Asked { table, owner, .. } = *asked;
     let clear = named(table, regroup, &clear)?;
     let local = local_table(table, task, &clear, &quantities)?;
@@ -81,15 +78,13 @@ fn named(table: &OwnedTable, regroup: &Regroup, clear: &RecordBatch) -> Result<R
     Ok(RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?)
 }
 
-/// A table in memory of these rows, with plain values for encoded columns, under a key that nobody keeps.
+/// A table in memory of these rows, with plain values for encoded columns.
 fn local_table(
     table: &OwnedTable,
     task: &RowsTask,
     clear: &RecordBatch,
     quantities: &[Cells],
 ) -> Result<OwnedTable, ClientError> {
-    let owner = OwnerSeed::generate()?;
-    let store = TableStore::memory();
     let encodings = task.fetch.iter().zip(0..).map(|(id, place)| {
         let key = table.keys.present().columns.get(*id)?;
         let mut encoding: PrivateEncoding = key.encoding.clone();
@@ -97,40 +92,8 @@ fn local_table(
         Ok(encoding)
     });
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
-    // Its key ends here, and nothing has to be forgotten.
-    let schema = Schema { erasable: false, ..table.half.schema.clone() };
-    let half = PrivateHalf { schema, encodings, pending: None };
-    let identity = new_identity(&owner, half.schema.table.clone())?;
-    let keys = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
-    let layout = TableLayout {
-        clear: clear.schema(),
-        encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
-        sealed_columns: 0,
-    };
-    let mut writer = TableWriter::begin(&store, identity, layout)?;
-    let rows = clear.num_rows();
-    for (index, first) in (0..rows).step_by(CHUNK_ROWS as usize).enumerate() {
-        let count = (rows - first).min(CHUNK_ROWS as usize);
-        let encoded = quantities.iter().map(|cells| cells.to_plain(first..first + count).encode().into());
-        let mut seed = [0_u8; 32];
-        hush_ring::os_random(&mut seed)?;
-        let chunk = EncodedChunk {
-            index: index as u32,
-            rows: count as u32,
-            seed,
-            encoded: encoded.collect(),
-            sealed: Vec::new(),
-        };
-        writer.push(&clear.slice(first, count), chunk)?;
-    }
-    let sealed_schema = half.seal(keys)?;
-    writer.finish(sealed_schema, |bytes| owner.sign(bytes))?;
-    let limits = hush_exec::Limits {
-        max_groups: rows as u64,
-        max_answer_bytes: u64::MAX,
-        ..hush_exec::Limits::default()
-    };
-    OwnedTable::open_store(&store, &owner, &NoOp, table.costs.threads, limits)
+    let half = PrivateHalf { schema: table.half.schema.clone(), encodings, pending: None };
+    local::table(half, clear, quantities, table.costs.threads)
 }
 
 /// The task over columns that are numbered by their places among the fetched ones.

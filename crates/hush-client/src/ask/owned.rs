@@ -91,6 +91,7 @@ mod tests {
         let task = RowsTask {
             clear: vec!["\"c\"".to_owned()],
             operands: Vec::new(),
+            sealed: vec![],
             operand_limit_log2: 0,
             programs: Vec::new(),
             fetch: vec![EncodingId(7)],

@@ -6,18 +6,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, UInt64Array, new_null_array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{cast, concat};
+use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{
     DataType, Date32Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
 };
 use arrow::record_batch::RecordBatch;
+use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, RowsChunk};
 use hush_exec::packing;
 use hush_exec::program::shape;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
-use hush_plan::{EncodingId, OwnerPlan};
+use hush_plan::{EncodingId, OwnerPlan, Protection};
 use hush_rlwe::ObjectRounding;
 use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest, PartEntry};
@@ -29,13 +30,14 @@ use super::{Asked, answer_error};
 use crate::arrays::{booleans, floats, integers, numbers};
 use crate::bounds::check_rows;
 use crate::cells::Cells;
-use crate::columns::ColumnKeys;
+use crate::chunk::{Seal, from_ipc, sealed_place};
 use crate::error::ClientError;
 use crate::finish::ROW;
 use crate::packing::ColumnKey;
 use crate::precision::rounded;
 use crate::release::Release;
-use crate::scheme::{Computed, Fetched, Scheme};
+use crate::roots::DomainKeys;
+use crate::scheme::{self, Computed, Scheme};
 use crate::table::OwnedTable;
 
 /// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bounds the errors of the task's
@@ -57,7 +59,7 @@ pub(super) fn merge(
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
     // A query of clear columns alone has no chunks.
-    let is_clear = task.programs.is_empty() && task.fetch.is_empty();
+    let is_clear = task.object_count() == 0;
     let is_accompanied = !is_clear || !chunks.is_empty();
     if is_accompanied && covered != clear.num_rows() && !owner.programs.is_empty() {
         return Err(unaccompanied());
@@ -85,7 +87,17 @@ pub(super) fn merge(
     Ok(RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)?)
 }
 
-/// The clear half of a rows answer, and the fetched columns at the matching rows.
+/// The matching rows of an answer.
+pub(super) struct Fetched {
+    /// Number of the row, then the clear columns of the task.
+    pub(super) clear: RecordBatch,
+    /// The fetched quantities.
+    pub(super) quantities: Vec<Cells>,
+    /// The sealed columns; of no rows, none of them.
+    pub(super) sealed: Vec<ArrayRef>,
+}
+
+/// The columns of a rows answer at the matching rows.
 ///
 /// # Errors
 /// [`ClientError::Answer`] if the answer is not one to this task.
@@ -94,7 +106,7 @@ pub(super) fn fetched(
     task: &RowsTask,
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
-) -> Result<(RecordBatch, Vec<Cells>), ClientError> {
+) -> Result<Fetched, ClientError> {
     let matching = Matching::of(asked.table, task, answer)?;
     let programs = Programs::new(asked, task)?;
     let places = matching.places(chunks)?;
@@ -103,17 +115,26 @@ pub(super) fn fetched(
     }
     let pieces = chunks.par_iter().zip(&places).map(|(chunk, (_, rows))| {
         let columns = programs.fetched(chunk)?;
-        columns.iter().map(|cells| cells.at(rows).ok_or_else(too_short)).collect::<Result<Vec<_>, _>>()
+        let cells = columns.iter().map(|cells| cells.at(rows).ok_or_else(too_short));
+        Ok((cells.collect::<Result<Vec<_>, _>>()?, programs.sealed(chunk, rows)?))
     });
-    let mut pieces = pieces.collect::<Result<Vec<_>, ClientError>>()?.into_iter();
-    let mut gathered =
+    let pieces = pieces.collect::<Result<Vec<_>, ClientError>>()?;
+    let (pieces, sealed): (Vec<Vec<Cells>>, Vec<Vec<ArrayRef>>) = pieces.into_iter().unzip();
+    let mut pieces = pieces.into_iter();
+    let mut quantities =
         pieces.next().unwrap_or_else(|| task.fetch.iter().map(|_| Cells::Exact(Vec::new())).collect());
     for piece in pieces {
-        for (all, cells) in gathered.iter_mut().zip(piece) {
+        for (all, cells) in quantities.iter_mut().zip(piece) {
             all.append(cells)?;
         }
     }
-    Ok((matching.clear, gathered))
+    let columns = (0..task.sealed.len()).map(|place| {
+        let pieces: Vec<&dyn Array> =
+            sealed.iter().filter_map(|piece| piece.get(place)).map(|a| &**a).collect();
+        if pieces.is_empty() { Ok(new_null_array(&DataType::Null, 0)) } else { concat(&pieces) }
+    });
+    let sealed = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(Fetched { clear: matching.clear, quantities, sealed })
 }
 
 fn unaccompanied() -> ClientError {
@@ -204,12 +225,23 @@ struct Programs<'a> {
 /// They, with the keys of one domain.
 struct OfDomain<'a> {
     shapes: Vec<Computed<'a>>,
-    fetch: Vec<Fetched<'a>>,
+    fetch: Vec<scheme::Fetched<'a>>,
+    /// The keys of the sealed columns, with the types of these.
+    sealed: Vec<(&'a Seal, DataType)>,
 }
 
 impl<'a> OfDomain<'a> {
-    fn new(asked: &Asked<'a>, task: &RowsTask, keys: &'a ColumnKeys) -> Result<Self, ClientError> {
+    fn new(asked: &Asked<'a>, task: &RowsTask, keys: &'a DomainKeys) -> Result<Self, ClientError> {
         let Asked { table, owner, .. } = *asked;
+        let sealed = task.sealed.iter().map(|number| {
+            let columns = table.half.schema.protected(Protection::Seal);
+            let found = keys.seals.iter().zip(columns).find(|(seal, _)| seal.number == *number);
+            let missing =
+                ClientError::Internal { what: "the plan asks for a sealed column that the schema lacks" };
+            found.map(|(seal, column)| (seal, arrow_type(column.kind))).ok_or(missing)
+        });
+        let sealed = sealed.collect::<Result<_, _>>()?;
+        let keys = &keys.columns;
         let (encodings, bounds) = (&table.manifest.manifest().encodings, &owner.bounds);
         let shapes =
             task.programs.iter().zip(&bounds.programs).enumerate().map(|(index, (program, bound))| {
@@ -231,9 +263,10 @@ impl<'a> OfDomain<'a> {
         let fetch = task.fetch.iter().zip(&bounds.fetched).enumerate().map(|(index, (id, bound))| {
             let key = keys.get(*id)?;
             let rounding = rounding(key, task.bits_of_fetch(index))?;
-            Ok::<_, ClientError>(Fetched { key, rounding, bound })
+            Ok::<_, ClientError>(scheme::Fetched { key, rounding, bound })
         });
-        Ok(Self { shapes: shapes.collect::<Result<_, _>>()?, fetch: fetch.collect::<Result<_, _>>()? })
+        let (shapes, fetch) = (shapes.collect::<Result<_, _>>()?, fetch.collect::<Result<_, _>>()?);
+        Ok(Self { shapes, fetch, sealed })
     }
 }
 
@@ -245,7 +278,7 @@ impl<'a> Programs<'a> {
             return Err(ClientError::Internal { what: "the plan bounds less than it asks for" });
         }
         let of_domain = |domain: u32| {
-            let keys = &table.keys.of(manifest, domain)?.columns;
+            let keys = table.keys.of(manifest, domain)?;
             Ok((domain, OfDomain::new(asked, task, keys)?))
         };
         let domains = manifest.domains().into_iter().map(of_domain).collect::<Result<_, ClientError>>()?;
@@ -280,12 +313,12 @@ impl<'a> Programs<'a> {
     }
 
     fn fetched(&self, chunk: &RowsChunk<'_>) -> Result<Vec<Cells>, ClientError> {
-        let ((place, entry), OfDomain { fetch, .. }) = self.of(chunk)?;
-        if chunk.fetched.len() != fetch.len() {
+        let ((place, entry), OfDomain { fetch, sealed, .. }) = self.of(chunk)?;
+        if chunk.fetched.len() != fetch.len() + sealed.len() {
             return Err(ClientError::Answer { what: "a chunk has another number of columns".into() });
         }
         let written = entry.first_written(place).saturating_add(chunk.chunk - place.first_chunk);
-        let column = |(column, blob): (&Fetched<'_>, &&[u8])| {
+        let column = |(column, blob): (&scheme::Fetched<'_>, &&[u8])| {
             let form = (column.key.encoding.public.packing.is_approximate(), chunk.rows, *blob);
             match self.lacking(entry, &[column.key.id()], form)? {
                 Some(zeros) => Ok(zeros),
@@ -293,6 +326,30 @@ impl<'a> Programs<'a> {
             }
         };
         fetch.iter().zip(&chunk.fetched).map(column).collect()
+    }
+
+    /// The sealed columns of a chunk at some rows. A column that came later is missing there.
+    fn sealed(&self, chunk: &RowsChunk<'_>, rows: &[usize]) -> Result<Vec<ArrayRef>, ClientError> {
+        let ((place, entry), OfDomain { fetch, sealed, .. }) = self.of(chunk)?;
+        let written = entry.first_written(place).saturating_add(chunk.chunk - place.first_chunk);
+        let stored = self.manifest.columns_of(entry.generation).sealed;
+        let picked: UInt64Array = rows.iter().map(|row| *row as u64).collect();
+        let column = |((seal, kind), blob): (&(&Seal, DataType), &&[u8])| {
+            if !stored.contains(&seal.number) {
+                return match blob.is_empty() {
+                    true => Ok(new_null_array(kind, rows.len())),
+                    false => Err(ClientError::Answer { what: "it has values that the table lacks".into() }),
+                };
+            }
+            let append = entry.append.map(|append| append.id);
+            let plain = seal.key.open(&sealed_place(seal.number, append, written), blob)?;
+            let array = from_ipc(&plain)?;
+            if array.len() != chunk.rows as usize {
+                return Err(ClientError::Internal { what: "a sealed column has other rows than its chunk" });
+            }
+            Ok(cast(&take(&array, &picked, None)?, kind)?)
+        };
+        sealed.iter().zip(chunk.fetched.iter().skip(fetch.len())).map(column).collect()
     }
 
     fn computed(&self, chunk: &RowsChunk<'_>, index: usize) -> Result<Cells, ClientError> {

@@ -304,7 +304,15 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, Clie
         |quantity: Quantity| decrypted.iter().find(|(known, _)| **known == quantity).map(|(_, cells)| cells);
     let values = find(Quantity::Value(column.name.clone()));
     let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
-    let nulls = find(Quantity::Valid(column.name.clone())).map(Cells::nulls).transpose()?;
+    typed(column, values, find(Quantity::Valid(column.name.clone())))
+}
+
+/// The cells of a column in the type that the schema declares; missing where `valid` has 0.
+///
+/// # Errors
+/// [`ClientError::Beyond`] for values outside the declared range.
+pub(crate) fn typed(column: &Column, values: &Cells, valid: Option<&Cells>) -> Result<ArrayRef, ClientError> {
+    let nulls = valid.map(Cells::nulls).transpose()?;
     let values = match (values, column.kind) {
         (Cells::Exact(values), _) => {
             check_declared(column, values, nulls.as_ref())?;

@@ -118,7 +118,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
             Chunk { index, masks, all: RowMask::All.spread(living.as_ref()) }
         });
         let chunks: Vec<_> = chunks.filter(|chunk| used(&chunk.masks)).collect();
-        let open = || Ok::<_, ExecError>(snapshot.encrypted_part(part)?.fetched(&columns)?);
+        let open = || Ok::<_, ExecError>(snapshot.encrypted_part(part)?.fetched(&columns, &[])?);
         let encrypted = (!chunks.is_empty()).then(open).transpose()?;
         Ok(PartWork { part, encrypted, columns, sources, chunks })
     }
@@ -185,7 +185,7 @@ impl<'a, S: Scheme> GroupSums<'a, S> {
         let Some(encrypted) = &work.encrypted else { return Ok(()) };
         let at_once = table::chunks_at_once(work.chunks.len(), self.job.workers.threads());
         work.chunks.par_chunks(at_once).try_for_each(|chunks| -> Result<(), ExecError> {
-            let projection = table::projection(&work.columns, chunks.iter().map(|chunk| chunk.index));
+            let projection = table::projection((&work.columns, &[]), chunks.iter().map(|chunk| chunk.index));
             encrypted.chunks(&projection)?.zip(chunks).try_for_each(|(row, chunk)| {
                 self.job.stop.check()?;
                 take(chunk, &row?)

@@ -62,15 +62,14 @@ pub(crate) fn encode_aggregate(
     assemble(head, &counts, &directory, clear, &objects)
 }
 
-/// Puts a rows answer together.
+/// Puts a rows answer together, of so many programs and so many fetched and sealed columns.
 ///
 /// # Errors
 /// [`ExecError::AnswerLimit`].
 pub(crate) fn encode_rows(
     head: &AnswerHead,
     clear: &[u8],
-    program_count: usize,
-    fetch_count: usize,
+    (program_count, fetch_count): (usize, usize),
     chunks: &[RowsChunkParts],
 ) -> Result<Vec<u8>, ExecError> {
     let mut directory = Vec::new();

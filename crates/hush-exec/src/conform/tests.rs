@@ -45,6 +45,7 @@ fn rows_task() -> RowsTask {
         fetch: Vec::new(),
         program_bits: Vec::new(),
         fetch_bits: Vec::new(),
+        sealed: vec![],
         operand_limit_log2: 10,
         limit: None,
     }
@@ -214,4 +215,16 @@ fn operands_are_of_one_kind() {
     };
     assert_eq!(found(vec![times(3, 0), times(4, 2), times(3, 0)]).unwrap(), [false, false, true]);
     assert_eq!(found(vec![times(4, 0), times(3, 0)]).unwrap_err(), PlanFault::MixedProgram { program: 1 });
+}
+
+#[test]
+fn sealed_columns_are_those_of_the_table_and_each_once() {
+    let of =
+        |numbers: &[u32], known: &[u32]| sealed(&RowsTask { sealed: numbers.to_vec(), ..rows_task() }, known);
+    assert_eq!(of(&[], &[]), Ok(()));
+    assert_eq!(of(&[2, 0], &[0, 2]), Ok(()));
+    for (numbers, found) in [(&[0, 3][..], 3), (&[1], 1), (&[2, 0, 2], 2), (&[u32::MAX], u32::MAX)] {
+        let fault = PlanFault::Index { what: "sealed column", found: found as usize, count: 2 };
+        assert_eq!(of(numbers, &[0, 2]), Err(fault), "{numbers:?}");
+    }
 }

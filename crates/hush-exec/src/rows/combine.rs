@@ -30,7 +30,8 @@ pub(crate) fn combine(job: &Job, task: &RowsTask) -> Result<Box<dyn Combine>, Ex
     let scope = job.scope();
     let predicate = job.predicate(&scope)?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
-    let (program_count, fetch_count) = (shape.programs.len(), shape.fetch.len());
+    conform::sealed(task, &job.snapshot.manifest().sealed_numbers())?;
+    let (program_count, fetch_count) = (shape.programs.len(), shape.fetch.len() + task.sealed.len());
     Ok(Box::new(Combined {
         selector,
         program_count,
@@ -45,6 +46,7 @@ pub(crate) fn combine(job: &Job, task: &RowsTask) -> Result<Box<dyn Combine>, Ex
 struct Combined {
     selector: RowSelector,
     program_count: usize,
+    /// Of fetched columns and sealed ones.
     fetch_count: usize,
     limit: Option<u64>,
     /// By the number of the chunk in the table.
@@ -95,7 +97,7 @@ impl Combine for Combined {
             self.pieces.into_values().map(|piece| (piece.matching, piece.encrypted)).unzip();
         let clear = answer::write_clear(&self.selector.concat(&batches)?)?;
         let chunks: Vec<_> = chunks.into_iter().flatten().collect();
-        answer::encode_rows(&job.head(extent, covered), &clear, program_count, fetch_count, &chunks)
+        answer::encode_rows(&job.head(extent, covered), &clear, (program_count, fetch_count), &chunks)
     }
 }
 

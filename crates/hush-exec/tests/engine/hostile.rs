@@ -149,6 +149,7 @@ fn every_expression_of_a_plan_is_bounded() {
         fetch: vec![],
         program_bits: Vec::new(),
         fetch_bits: Vec::new(),
+        sealed: vec![],
         operand_limit_log2: 20,
         limit: None,
     };
@@ -238,6 +239,7 @@ fn deep_programs_are_refused() {
             fetch: vec![],
             program_bits: Vec::new(),
             fetch_bits: Vec::new(),
+            sealed: vec![],
             operand_limit_log2: 20,
             limit: None,
         }),

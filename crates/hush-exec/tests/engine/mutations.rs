@@ -49,6 +49,7 @@ fn rows() -> Task {
         fetch: vec![X],
         program_bits: Vec::new(),
         fetch_bits: Vec::new(),
+        sealed: vec![],
         operand_limit_log2: 20,
         limit: Some(10),
     })

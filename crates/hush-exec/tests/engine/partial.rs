@@ -200,6 +200,7 @@ pub(crate) fn rows_task(
         program_bits: programs.iter().map(|_| Some(40)).collect(),
         programs,
         fetch: fetch.to_vec(),
+        sealed: vec![],
         operand_limit_log2: 20,
         limit,
     }

@@ -75,6 +75,7 @@ fn tasks_that_do_not_fit_the_table() {
         fetch: vec![],
         program_bits: Vec::new(),
         fetch_bits: Vec::new(),
+        sealed: vec![],
         operand_limit_log2: 20,
         limit: None,
     };

@@ -41,6 +41,7 @@ fn rows_task(clear: &[&str], operands: &[&str], programs: Vec<SlotExpr>, fetch: 
         fetch: fetch.to_vec(),
         program_bits: Vec::new(),
         fetch_bits: Vec::new(),
+        sealed: vec![],
         operand_limit_log2: 20,
         limit: None,
     }

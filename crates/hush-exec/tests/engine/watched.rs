@@ -164,6 +164,7 @@ fn a_plan_that_is_cancelled_reads_no_further_chunk() {
         fetch: vec![],
         program_bits: Vec::new(),
         fetch_bits: Vec::new(),
+        sealed: vec![],
         operand_limit_log2: 20,
         limit: None,
     };

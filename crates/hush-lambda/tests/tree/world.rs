@@ -198,6 +198,7 @@ impl World {
             Task::Rows(RowsTask {
                 clear: vec!["\"ward\"".to_owned()],
                 operands: vec![],
+                sealed: vec![],
                 operand_limit_log2: 0,
                 programs: vec![],
                 program_bits: vec![],

@@ -10,6 +10,9 @@ impl PlanError {
         let fixed = |ways: &[&str]| ways.iter().map(|way| Remedy::from(*way)).collect();
         let clear = |column: &String| Remedy::Clear { column: column.clone(), of: subject };
         match self {
+            Self::ApproximateColumn { column } => {
+                vec![format!("a range for {column} in the schema makes it exact").into(), clear(column)]
+            }
             Self::EncryptedComparison { column, .. } => {
                 vec![clear(column), "filter before encrypting".into()]
             }
@@ -91,7 +94,7 @@ fn not_queryable(column: &str, protect: Protection, kind: ColumnType, reason: &s
     }
     let is_text = matches!(kind, ColumnType::Category | ColumnType::Text);
     let again = match is_text {
-        // Texts are never computed on.
+        // No server computes on texts.
         true => "protect = \"clear\" in the schema (the server reads it), then encrypt again",
         false => "protect = \"clear\" or \"encrypt\" in the schema, then encrypt again",
     };

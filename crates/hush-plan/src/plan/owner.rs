@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::server::{AggregateTask, SlotExpr};
 use crate::aggregates::{JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::Bounds;
+use crate::sql::Query;
 
 /// How the owner turns answers into the result table.
 ///
@@ -23,6 +24,8 @@ pub struct OwnerPlan {
     pub owned: Vec<SlotExpr>,
     /// Where the owner groups the rows of a rows task: what he does with them before anything else.
     pub regroup: Option<Regroup>,
+    /// Where the owner answers the whole query on the rows of a rows task: what he asks of them. Then nothing is merged.
+    pub own: Option<OwnQuery>,
     /// Bounds of the decrypted numbers; an answer with a number beyond them is refused.
     pub bounds: Bounds,
     /// Window functions in `final_sql`.
@@ -38,6 +41,31 @@ pub struct Regroup {
     pub clear: Vec<String>,
     /// The task; its sums are over the fetched columns. Only rows that match are there, so that it has no predicate.
     pub task: AggregateTask,
+}
+
+/// A query on columns that came back. The owner puts them into a table of his own in which nothing is encrypted
+/// ([`Schema::all_clear`](crate::Schema::all_clear)), and asks it there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnQuery {
+    /// Names of the clear columns, in the order of [`RowsTask::clear`](super::RowsTask::clear).
+    pub clear: Vec<String>,
+    /// The encrypted columns.
+    pub encrypted: Vec<OwnColumn>,
+    /// Names of the sealed columns, in the order of [`RowsTask::sealed`](super::RowsTask::sealed).
+    pub sealed: Vec<String>,
+    /// The whole query, its filter included.
+    pub query: Query,
+}
+
+/// An encrypted column that came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnColumn {
+    /// Name.
+    pub name: String,
+    /// Position of its values in [`RowsTask::fetch`](super::RowsTask::fetch).
+    pub value: usize,
+    /// Position of its validity there, if values may be missing.
+    pub valid: Option<usize>,
 }
 
 /// How one aggregate becomes a column of the result: what its finish reads, and nothing else.

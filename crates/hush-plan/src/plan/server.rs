@@ -173,11 +173,19 @@ pub struct RowsTask {
     /// Clear operands of approximate programs are refused where they exceed `2^operand_limit_log2` in absolute value:
     /// the planner's bound on values holds up to there.
     pub operand_limit_log2: u32,
+    /// Numbers of the sealed columns that go back as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sealed: Vec<u32>,
     /// Stop after this many matching rows (set only where no ORDER BY needs the others).
     pub limit: Option<u64>,
 }
 
 impl RowsTask {
+    /// Objects that go back for each chunk: of programs, of fetched columns, of sealed ones.
+    pub fn object_count(&self) -> usize {
+        self.programs.len() + self.fetch.len() + self.sealed.len()
+    }
+
     /// Bits of a coefficient of the result of program `index`, if it is rounded.
     pub fn bits_of_program(&self, index: usize) -> Option<u32> {
         self.program_bits.get(index).copied().flatten()

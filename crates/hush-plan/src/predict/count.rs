@@ -3,7 +3,7 @@
 
 use hush_params::{ParamSet, size};
 
-use super::{BlockWork, CHUNK_ROWS, Expected, TableShape, Work, clear};
+use super::{BlockWork, CHUNK_ROWS, Expected, PartShape, TableShape, Work, clear};
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
 use crate::packing::{Packing, Stored};
@@ -228,13 +228,35 @@ pub(super) fn rows(
         let object = Object { kind: "fetch", columns: vec![*id], sizes, packing, element };
         counted.push(object, packing.element_bytes(sizes.set, bits) as u64, chunks);
     }
-    if !counted.blocks.is_empty() {
+    if !task.sealed.is_empty() {
+        let rows: u64 = chunks.iter().sum();
+        let share = task.sealed.len() as f64 / shape.sealed.len().max(1) as f64;
+        let each = share * sealed_bytes(shape, encodings)? / shape.rows().max(1) as f64;
+        counted.bytes_each += (each * CHUNK_ROWS as f64) as u64;
+        counted.answer_bytes += (each * rows as f64) as u64;
+    }
+    if task.object_count() > 0 {
         counted.chunks_read = chunks.len() as u64;
     }
     let expressions: Vec<&str> = plan.expressions().collect();
     counted.clear = clear::evaluated(looked_at, &expressions, &shape.clear);
     counted.clear.selected_rows = expected.rows;
     Ok(counted)
+}
+
+/// Bytes of all sealed columns, which have no size that one could know: what the files of the parts have beside the encodings.
+fn sealed_bytes(shape: &TableShape, encodings: &[Encoding]) -> Result<f64, PlanError> {
+    let mut encoded = 0;
+    for encoding in encodings {
+        let (_, sizes) = find(encodings, encoding.id)?;
+        let span = encoding.packing.rows_per_element(sizes.set) as u64;
+        let without = shape.without(encoding.id);
+        let stored = shape.parts.iter().filter(|part| !without.contains(&part.generation));
+        let elements: u64 = stored.flat_map(PartShape::chunks).map(|rows| rows.div_ceil(span)).sum();
+        encoded += elements * encoding.packing.element_bytes(sizes.set, None) as u64;
+    }
+    let files: u64 = shape.parts.iter().map(|part| part.encrypted_bytes).sum();
+    Ok(files.saturating_sub(encoded) as f64)
 }
 
 /// A ciphertext that goes back for each chunk.

@@ -64,14 +64,16 @@ pub fn of_rows(plan: &ServerPlan, owner: &OwnerPlan, rows: u64, groups: u64) -> 
     let owner_evaluated = rows * owner.owned.iter().map(operations).sum::<u64>();
     // With the number of the row.
     let clear = task.clear.len() as u64 + 1;
-    match &owner.regroup {
-        None => {
+    let objects = task.fetch.len() + task.sealed.len();
+    match (&owner.regroup, &owner.own) {
+        (None, None) => {
             let owner_cells = rows * (clear + owner.programs.len() as u64);
             let owner_windowed = rows * owner.windows;
             Work { owner_evaluated, owner_cells, owner_windowed, ..Work::default() }
         }
-        Some(_) => {
-            let owner_regrouped = rows * (clear + task.fetch.len() as u64);
+        (None, Some(_)) => Work { owner_regrouped: rows * (clear + objects as u64), ..Work::default() },
+        (Some(_), _) => {
+            let owner_regrouped = rows * (clear + objects as u64);
             // The server has counted groups before it refused.
             let (queries, grouped_rows) = (1, rows);
             let owner = Work { owner_evaluated, owner_regrouped, owner_groups: groups, ..Work::default() };

@@ -61,6 +61,7 @@ fn with_rows(
         fetch: columns.to_vec(),
         program_bits: Vec::new(),
         fetch_bits: if form == AnswerForm::Rounded { bits.collect() } else { Vec::new() },
+        sealed: Vec::new(),
         operand_limit_log2: 0,
         limit: None,
     };
@@ -72,6 +73,7 @@ fn with_rows(
     Some(Proposal {
         what: "you group the rows".to_owned(),
         task: Task::Rows(rows),
+        filter: case.query.filter.clone(),
         owner: OwnerPlan { regroup: Some(regroup), bounds, ..owner.clone() },
         cost: cost::of_rows(&fetched, &[], &[]),
         // Sums have a clear half of a row for each group; here it has one for each row.

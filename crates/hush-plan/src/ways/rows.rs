@@ -16,6 +16,7 @@ use crate::error::PlanError;
 use crate::leakage::{list, numbered};
 use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task};
 use crate::quantity::Quantity;
+use crate::sql::Query;
 
 /// By the server and by the owner. Applies to queries by row.
 ///
@@ -28,22 +29,22 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
     }
     let on_server = by_row::compile(schema, query, &|program| catalog.serves(program))?;
     let has_choice = on_server.programs.iter().any(|program| !program.approximate);
-    let mut proposals = ways_of(&on_server, catalog)?;
+    let mut proposals = ways_of(&on_server, case)?;
     if has_choice {
         // Precision is stated of what the server computes, so that approximate programs stay there.
         let by_owner = by_row::compile(schema, query, &|program| program.approximate);
         // If it cannot be planned this way, the other way answers.
-        proposals.extend(by_owner.and_then(|plan| ways_of(&plan, catalog)).into_iter().flatten());
+        proposals.extend(by_owner.and_then(|plan| ways_of(&plan, case)).into_iter().flatten());
     }
     Ok(proposals)
 }
 
 /// With residues, and rounded if anything can be.
-fn ways_of(plan: &ByRow, catalog: &Catalog<'_>) -> Result<Vec<Proposal>, PlanError> {
+fn ways_of(plan: &ByRow, Case { catalog, query, .. }: &Case<'_>) -> Result<Vec<Proposal>, PlanError> {
     let whole = Bound::new(catalog, plan, AnswerForm::Residues)?;
     let rounded = Bound::new(catalog, plan, AnswerForm::Rounded)?;
-    let is_other = rounded.has_rounded().then(|| rounded.assemble());
-    Ok(std::iter::once(whole.assemble()).chain(is_other).collect())
+    let is_other = rounded.has_rounded().then(|| rounded.assemble(query));
+    Ok(std::iter::once(whole.assemble(query)).chain(is_other).collect())
 }
 
 /// A compiled query with the encodings that serve it.
@@ -68,7 +69,7 @@ impl<'p, 'a> Bound<'p, 'a> {
     }
 
     /// The task and the owner's half.
-    fn assemble(&self) -> Proposal {
+    fn assemble(&self, query: &Query) -> Proposal {
         let Self { plan, fetched, programs } = self;
         // The owner's programs name the encodings that were found for their columns.
         let id_of = |name: &str| {
@@ -95,6 +96,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             programs: outputs.collect(),
             owned,
             regroup: None,
+            own: None,
             bounds: Bounds {
                 sums: Vec::new(),
                 programs: programs.iter().map(BoundProgram::bound).collect(),
@@ -119,10 +121,19 @@ impl<'p, 'a> Bound<'p, 'a> {
             fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
             program_bits,
             fetch_bits,
+            sealed: Vec::new(),
             limit: plan.limit,
         };
         let (what, tells) = (describe(&task, &owner), tells(&task));
-        Proposal { what, task: Task::Rows(task), owner, cost, clear_bytes: 0, tells }
+        Proposal {
+            what,
+            task: Task::Rows(task),
+            filter: query.filter.clone(),
+            owner,
+            cost,
+            clear_bytes: 0,
+            tells,
+        }
     }
 }
 
@@ -146,6 +157,9 @@ pub(super) fn tells(task: &RowsTask) -> Vec<String> {
         ids.sort_unstable();
         ids.dedup();
         says.push(format!("which encrypted quantities go back ({})", numbered(&ids)));
+    }
+    if !task.sealed.is_empty() {
+        says.push(format!("which sealed columns go back ({})", numbered(&task.sealed)));
     }
     if !task.programs.is_empty() {
         let count = task.programs.len();

@@ -16,7 +16,7 @@ use crate::sql::{Query, shown};
 /// # Errors
 /// Those of [`grouped::compile`], and what no encoding of the table can do.
 pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
-    let Case { schema, catalog, query, limits, domains } = *case;
+    let Case { schema, catalog, query, limits, shape } = *case;
     if !query.is_grouped() {
         return Ok(Vec::new());
     }
@@ -32,7 +32,7 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
         .zip(&bound)
         .map(|(sum, found)| EncryptedSum { mask: sum.mask, column: found.encoding.public.id })
         .collect();
-    let mut cost = cost::of_sums(&sums, &bound, domains);
+    let mut cost = cost::of_sums(&sums, &bound, shape.domains().len());
     cost.max_groups = match limits.max_answer_bytes.checked_div(cost.answer_bytes_each) {
         _ if plan.keys.is_empty() => 1,
         Some(affordable) => limits.max_groups.min(affordable.max(1)),
@@ -50,7 +50,8 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
         OwnerPlan { aggregates: plan.outputs, bounds, final_sql: plan.final_sql, ..OwnerPlan::default() };
     let tells = tells(query, &task);
     let what = "the server adds up".to_owned();
-    Ok(vec![Proposal { what, task: Task::Aggregate(task), owner, cost, clear_bytes: 0, tells }])
+    let (task, filter) = (Task::Aggregate(task), query.filter.clone());
+    Ok(vec![Proposal { what, task, filter, owner, cost, clear_bytes: 0, tells }])
 }
 
 /// Sentences on what the server learns.

@@ -98,13 +98,14 @@ impl EncryptedPart {
         self.heads.len() as u32
     }
 
-    /// Fetches the seeds and some encodings of all chunks: from an object store in one request, after which no read of them makes
-    /// another.
+    /// Fetches the seeds, some encodings and some sealed columns of all chunks: from an object store in one request, after which no read
+    /// of them makes another.
     ///
     /// # Errors
     /// As [`EncryptedPart::chunks`].
-    pub fn fetched(mut self, encodings: &[EncodingId]) -> Result<Self, TableError> {
+    pub fn fetched(mut self, encodings: &[EncodingId], sealed: &[u32]) -> Result<Self, TableError> {
         let names = std::iter::once("seed".to_owned()).chain(encodings.iter().map(|id| encoding_column(*id)));
+        let names = names.chain(sealed.iter().map(|number| sealed_column(*number)));
         self.source = contain(self.digest, &self.source, || self.with_columns(names))?;
         Ok(self)
     }

@@ -171,7 +171,7 @@ impl SchemaError {
             }
             Self::Syntax { .. } => "correct the line and rerun",
             Self::TextEncrypted { .. } => {
-                "use protect = \"seal\" (stored, never computed on), \"clear\" or \"drop\""
+                "use protect = \"seal\" (stored; no server computes on it), \"clear\" or \"drop\""
             }
             Self::Undecided { .. } => return Remedy::Decide,
             Self::UnknownKey { .. } => "check the spelling, or remove it",

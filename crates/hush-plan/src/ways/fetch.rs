@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The way for everything else: columns come back, and the owner answers the whole query on them ([`crate::fetch`]).
+//!
+//! Offered where no other way answers.
+
+use super::{Case, Proposal, cost, rows};
+use crate::bounds::Bounds;
+use crate::catalog::{AnswerForm, Rounded, UsableEncoding};
+use crate::error::PlanError;
+use crate::fetch::{self, Fetch};
+use crate::plan::{OwnColumn, OwnQuery, OwnerPlan, RowsTask, Task};
+use crate::schema::{Column, Protection};
+use crate::sql::quoted;
+
+/// Proposes answers in residues and rounded ones.
+///
+/// # Errors
+/// Those of [`fetch::compile`]; [`PlanError::MissingLayout`] for a column that is not stored so that it can be given back.
+pub(super) fn plan(case: &Case<'_>, before: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
+    if !before.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(fetch) = fetch::compile(case.schema, case.query, case.catalog.rows())? else {
+        return Ok(Vec::new());
+    };
+    let whole = in_form(case, &fetch, AnswerForm::Residues)?;
+    let rounded = in_form(case, &fetch, AnswerForm::Rounded)?;
+    let is_other = |task: &Task| matches!(task, Task::Rows(task) if !task.fetch_bits.is_empty());
+    Ok(std::iter::once(whole).chain(is_other(&rounded.task).then_some(rounded)).collect())
+}
+
+fn in_form(case: &Case<'_>, fetch: &Fetch<'_>, form: AnswerForm) -> Result<Proposal, PlanError> {
+    let fetched = fetch.quantities().map(|quantity| case.catalog.fetched(&quantity, form));
+    let fetched: Vec<UsableEncoding<'_>> = fetched.collect::<Result<_, _>>()?;
+    let bits = fetched.iter().map(|found| found.rounded.map(|Rounded { bits, .. }| bits));
+    let bits: Vec<Option<u32>> = bits.collect();
+    let is_rounded = bits.iter().any(Option::is_some);
+    let names = |columns: &[&Column]| columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    let task = RowsTask {
+        clear: fetch.clear.iter().map(|column| quoted(&column.name)).collect(),
+        fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
+        fetch_bits: if is_rounded { bits } else { Vec::new() },
+        sealed: fetch.sealed.iter().map(|column| sealed_number(case, column)).collect(),
+        limit: fetch.limit,
+        ..RowsTask::default()
+    };
+    let own = OwnQuery {
+        clear: names(&fetch.clear),
+        encrypted: own_columns(&fetch.encrypted),
+        sealed: names(&fetch.sealed),
+        query: case.query.clone(),
+    };
+    let bounds = Bounds { fetched: fetched.iter().map(UsableEncoding::bound).collect(), ..Bounds::default() };
+    let how = if is_rounded { "rounded" } else { "as they are" };
+    Ok(Proposal {
+        what: format!("you answer on columns that come back {how}"),
+        tells: rows::tells(&task),
+        task: Task::Rows(task),
+        filter: fetch.filter.clone(),
+        owner: OwnerPlan { own: Some(own), bounds, ..OwnerPlan::default() },
+        cost: cost::of_rows(&fetched, &[], &[]),
+        clear_bytes: 0,
+    })
+}
+
+/// Where the values and the validity of each column are among the fetched quantities.
+fn own_columns(columns: &[&Column]) -> Vec<OwnColumn> {
+    let mut next = 0..;
+    let mut place = || next.next().unwrap_or_default();
+    let own = columns.iter().map(|column| OwnColumn {
+        name: column.name.clone(),
+        value: place(),
+        valid: column.nullable.then(&mut place),
+    });
+    own.collect()
+}
+
+fn sealed_number(case: &Case<'_>, column: &Column) -> u32 {
+    let place = case.schema.protected(Protection::Seal).position(|sealed| sealed.name == column.name);
+    case.shape.sealed_number(place.unwrap_or_default())
+}
