@@ -76,7 +76,7 @@ EXACT = [
     "SELECT g, y FROM t WHERE y > 50 AND g = 'north' ORDER BY y LIMIT 4 OFFSET 1",
     "SELECT s, y FROM t WHERE s LIKE '%7' AND y < 0",
     "SELECT length(s) AS l, COUNT(*) AS n, SUM(y) AS t FROM t WHERE s > 'r2' OR s IS NULL GROUP BY length(s)",
-    "SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY s) AS r, y FROM t WHERE y = 3",
+    "SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY s) AS r, y FROM t WHERE y = 3 ORDER BY k, r",
 ]
 FLOATS = [
     "SELECT AVG(y) AS a, AVG(m) AS b, VAR_POP(y) AS c, STDDEV(m) AS e, AVG(k) AS f FROM t",

@@ -143,7 +143,6 @@ def test_errors(say, tmp_path):
         'SELECT COUNT(*) FROM patients WHERE ward = "surgery"',
         "SELECT COUNT(*) FROM patients WHERE wrad = 'surgery'",
         "SELECT STDEV(age) FROM patients",
-        "SELECT email FROM patients",
         "SELECT COUNT(*) FROM patients WHERE ward SIMILAR TO '(a'",
         "SELECT COUNT(*) FROM patients WHERE CAST(ward AS INT) = 1",
         "UPDATE patients SET year = 2024",

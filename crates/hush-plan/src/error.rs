@@ -363,6 +363,11 @@ impl PlanError {
         }
     }
 
+    /// Whether the same table, encrypted for the query, would answer it.
+    pub(crate) fn is_of_encodings(&self) -> bool {
+        matches!(self, Self::MissingLayout { .. } | Self::Overflow { .. } | Self::Noise { .. })
+    }
+
     /// The remedies in the words of a front, where the query was asked of `subject`.
     pub fn ways_out(&self, front: Front, subject: Subject) -> Vec<String> {
         self.remedies(subject).iter().map(|remedy| remedy.describe(front)).collect()

@@ -54,11 +54,7 @@ pub fn plan_query(
         return Err(PlanError::AnswerTooLarge { needed, limit });
     }
     let mut plan = planner.finish(taken, ways.clone())?;
-    // A table could have what the server lacks for these.
-    if let Some(
-        refusal @ (PlanError::MissingLayout { .. } | PlanError::Overflow { .. } | PlanError::Noise { .. }),
-    ) = refusal
-    {
+    if let Some(refusal) = refusal.filter(PlanError::is_of_encodings) {
         plan.notes.push(format!("you answer this by yourself on columns that come back, because {refusal}"));
     }
     if let Some(instead) = instead {

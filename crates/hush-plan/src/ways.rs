@@ -79,7 +79,8 @@ pub(crate) struct Proposals {
 /// The proposals of all ways.
 ///
 /// # Errors
-/// The refusal of the last way that applies, if no way can answer: it needs the least of the table.
+/// The refusal of the last way that applies, if no way can answer: it needs the least of the table. But that for encodings which the table could
+/// have, if there is one.
 pub(crate) fn proposals(case: &Case<'_>) -> Result<Proposals, PlanError> {
     of_ways(case, &WAYS)
 }
@@ -98,7 +99,9 @@ fn of_ways(case: &Case<'_>, ways: &[Proposer]) -> Result<Proposals, PlanError> {
     for way in ways {
         match way(case, &all) {
             Ok(further) => all.extend(further),
-            Err(error) => refusal = Some(error),
+            // What the table could have is the better advice.
+            Err(error) if !refusal.as_ref().is_some_and(PlanError::is_of_encodings) => refusal = Some(error),
+            Err(_) => {}
         }
     }
     match refusal {
