@@ -179,6 +179,11 @@ def test_tables_answer_what_was_declared_and_say_what_to_declare(hush, tmp_path,
     answers = [
         json.loads(hush("query", tmp_path / name, query, "--format", "json", *key).stdout) for name in ("workload", "declared")
     ]
+    # What a schema declares of encrypted columns is no hindrance to questions that the owner answers.
+    found = json.loads(hush("query", tmp_path / "declared", "SELECT COUNT(*) AS n, MAX(m) AS m FROM t WHERE x > 0", "--format", "json", *key).stdout)
+    matching = [row for row in table if row[HEADER.index("x")] is not None and row[HEADER.index("x")] > 0]
+    most = max(row[HEADER.index("m")] for row in matching if row[HEADER.index("m")] is not None)
+    assert found["n"] == len(matching) and float(found["m"]) == float(most), found
     expected, count = solved(table, [HEADER.index(name) for name in ("m", "x", "w")])
     for answer in answers:
         assert [answer[name] for name in ("intercept", "x", "w", "r2")] == [float(value) for value in expected]

@@ -291,8 +291,10 @@ impl Schema {
     /// Encrypted and sealed columns become clear. A ranged float that is encrypted becomes the decimal that its fixed point is
     /// (`decimal(38, digits)`), so that both halves compute with the same rounded values.
     pub fn all_clear(&self) -> Self {
-        let mut schema = self.clone();
+        // What columns are encrypted for says nothing of clear ones.
+        let mut schema = Self { products: Vec::new(), moments: Vec::new(), edge: false, ..self.clone() };
         for column in &mut schema.columns {
+            column.purposes.clear();
             let is_encrypted = column.protect == Protection::Encrypt;
             if is_encrypted || column.protect == Protection::Seal {
                 column.protect = Protection::Clear;
