@@ -72,7 +72,7 @@ EXACT = [
     "SELECT COUNT(DISTINCT y) AS n, SUM(ABS(y)) AS a, SUM(m) FILTER (WHERE x > 0) AS s FROM t",
     "SELECT DISTINCT y % 7 AS r FROM t",
     "SELECT x, m FROM t WHERE y IN (1, 2, 3, -4) ORDER BY x NULLS LAST, m NULLS FIRST, k, d LIMIT 9",
-    "SELECT SUM(CASE WHEN m > 0 THEN y WHEN x IS NULL THEN 1 ELSE -1 END) AS s FROM t WHERE k <> 2",
+    "SELECT COUNT(*) AS n, SUM(CASE WHEN m > 0 THEN y WHEN x IS NULL THEN 1 ELSE -1 END) AS s FROM t WHERE k <> 2",
     "SELECT g, y FROM t WHERE y > 50 AND g = 'north' ORDER BY y LIMIT 4 OFFSET 1",
     "SELECT s, y FROM t WHERE s LIKE '%7' AND y < 0",
     "SELECT length(s) AS l, COUNT(*) AS n, SUM(y) AS t FROM t WHERE s > 'r2' OR s IS NULL GROUP BY length(s)",
