@@ -178,12 +178,12 @@ def kurtosis(column: str | Expr) -> Expr:
 
 
 def min(column: str | Expr) -> Expr:  # noqa: A001
-    """MIN, of clear columns."""
+    """MIN."""
     return _aggregate("MIN", column)
 
 
 def max(column: str | Expr) -> Expr:  # noqa: A001
-    """MAX, of clear columns."""
+    """MAX."""
     return _aggregate("MAX", column)
 
 
