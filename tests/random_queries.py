@@ -137,6 +137,10 @@ def aggregate(draw, table):
         name = draw.choice(["SUM", "AVG", "MIN", "MAX"] if column.duck_type == "DOUBLE" else ["MIN", "MAX"])
         value = lambda rows: least_or_sum(name, [cell for cell in rows or [] if cell is not None], column)
         return Output(f"{name}({column.ours}){ours}", f"list({column.duck}){duck}", value)
+    if shape < 0.36 and column.anywhere and column.kind in ("int", "decimal", "float"):
+        call, pick = in_order_of_values(draw, column)
+        value = lambda rows: pick(sorted(cell for cell in rows or [] if cell is not None))
+        return Output(f"{call}{ours}", f"list({column.duck}){duck}", value)
     if shape < 0.65:
         name, term = draw.choice(["COUNT", "SUM", "SUM", "SUM", "AVG"]), by_cases(draw, table, parts)
     else:
@@ -145,6 +149,31 @@ def aggregate(draw, table):
         return listed(f"{name}({term.ours})", name, term.duck, digits=(term.digits, 0))
     name, other = draw.choice(list(OF_TWO)), polynomial(draw, parts, 1)
     return listed(f"{name}({term.ours}, {other.ours})", name, term.duck, other.duck, (term.digits, other.digits))
+
+
+def in_order_of_values(draw, column):
+    """A function of the values in their order: our SQL, and its value from sorted cells."""
+    part = decimal.Decimal(draw.choice(["0", "0.1", "0.25", "0.5", "0.5", "0.9", "0.999", "1"]))
+    digits = column.digits * (column.duck_type == "HUGEINT")
+    known = lambda pick: lambda cells: pick(cells) if cells else None
+    upto = lambda cells: max(math.ceil(fractions.Fraction(part) * len(cells)), 1) - 1
+
+    def between(part, cells):
+        place = fractions.Fraction(part) * (len(cells) - 1)
+        low, high = (cells[min(math.floor(place) + step, len(cells) - 1)] for step in (0, 1))
+        if column.duck_type == "DOUBLE":
+            return Approximate(low + (high - low) * float(place % 1))
+        return float((low + (high - low) * (place % 1)) / 10**digits)
+
+    cell = lambda value: in_digits(value, digits)
+    return draw.choice([
+        (f"MODE({column.ours})", known(lambda cells: cell(min(cells, key=lambda value: (-cells.count(value), value))))),
+        (f"MEDIAN({column.ours})", known(lambda cells: between(decimal.Decimal("0.5"), cells))),
+        (f"QUANTILE_CONT({column.ours}, {part})", known(lambda cells: between(part, cells))),
+        (f"PERCENTILE_CONT({part}) WITHIN GROUP (ORDER BY {column.ours} DESC)", known(lambda cells: between(1 - part, cells))),
+        (f"QUANTILE_DISC({column.ours}, {part})", known(lambda cells: cell(cells[upto(cells)]))),
+        (f"PERCENTILE_DISC({part}) WITHIN GROUP (ORDER BY {column.ours} DESC)", known(lambda cells: cell(cells[::-1][upto(cells)]))),
+    ])
 
 
 def least_or_sum(name, values, column):

@@ -197,6 +197,7 @@ def test_verbs_write_the_sql_that_duckdb_answers_alike():
         t.agg(ht.sum("m"), ht.min("d"), ht.max("k")),
         t.filter((ht.col("g") == hostile) | ht.col("g").is_in(["north", hostile])).agg(ht.count()),
         t.filter(~(ht.col("g") != None) & ht.col("k").is_between(-1, ht.lit(2))).select("d", "m").sort("d", "m"),  # noqa: E711
+        t.agg(ht.median("k"), ht.quantile("k", 0.9), ht.quantile(ht.col("k") + 1, decimal.Decimal("0.25")), ht.mode("d")),
         t.filter(ht.col("b") == True).select((ht.col("k") + 1).alias('a"b')).sort('a"b'),  # noqa: E712
     ]
     for query in queries:

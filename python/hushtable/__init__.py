@@ -28,7 +28,7 @@ from ._errors import (
     ResourceError,
     UsageError,
 )
-from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, min, skewness, stddev, sum, variance
+from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, median, min, mode, quantile, skewness, stddev, sum, variance
 from ._keys import Key, keygen, open_key
 from ._life import Altered, History, Purged, Rotated, VersionChange
 from ._machine import doctor
@@ -47,7 +47,7 @@ __all__ = [
     "HushWarning", "InternalError", "Key", "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
     "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table",
     "Updated", "UsageError", "VersionChange", "accept", "avg", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
-    "lit", "ls", "max", "min", "open", "open_key", "propose", "pull", "push", "read_schema", "run", "skewness", "stddev", "sum",
+    "lit", "ls", "max", "median", "min", "mode", "open", "open_key", "propose", "pull", "push", "quantile", "read_schema", "run", "skewness", "stddev", "sum",
     "variance",
 ]  # fmt: skip
 

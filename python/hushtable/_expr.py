@@ -172,6 +172,21 @@ def skewness(column: str | Expr) -> Expr:
     return _aggregate("SKEWNESS", column)
 
 
+def median(column: str | Expr) -> Expr:
+    """MEDIAN: the value in the middle, between two in proportion; a double."""
+    return _aggregate("MEDIAN", column)
+
+
+def mode(column: str | Expr) -> Expr:
+    """MODE: the value that occurs most often; of several the least."""
+    return _aggregate("MODE", column)
+
+
+def quantile(column: str | Expr, part: float | decimal.Decimal) -> Expr:
+    """QUANTILE_CONT: the value up to which ``part`` of the rows lie, from 0 to 1, between two in proportion; a double."""
+    return Expr(f"QUANTILE_CONT({named(column).sql}, {lit(part).sql})")
+
+
 def kurtosis(column: str | Expr) -> Expr:
     """KURTOSIS: the excess of a sample; NULL for fewer than four values."""
     return _aggregate("KURTOSIS", column)

@@ -3,7 +3,7 @@
 
 use arrow::array::{ArrayRef, Float64Array};
 use hush_plan::plan::{
-    JointMoments, LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, ProductFunction,
+    Fraction, JointMoments, LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, ProductFunction,
     ProductMoments,
 };
 use num_bigint::{BigInt, Sign};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::arrays::big_numbers;
 use crate::bounds::beyond;
 use crate::error::ClientError;
-use crate::exact::{Joint, Moments, ten_to};
+use crate::exact::{Joint, Moments, ratio, ten_to};
 use crate::number::Number;
 use crate::precision::{rounded, statistic_error};
 use hush_encode::logarithm::{Power, power};
@@ -48,7 +48,8 @@ pub(crate) fn aggregate_column(
         OwnerAggregate::Moments { output, .. } => *output,
         OwnerAggregate::ClearOutput { .. }
         | OwnerAggregate::Joint { .. }
-        | OwnerAggregate::Product { .. } => OutputType::Float,
+        | OwnerAggregate::Product { .. }
+        | OwnerAggregate::Quantile { .. } => OutputType::Float,
     };
     if output == OutputType::Float || values.iter().flatten().any(|v| matches!(v, Number::Approx(_))) {
         let floats = values.iter().map(|value| value.as_ref().map(Number::to_f64));
@@ -85,11 +86,26 @@ fn aggregate_value(
             let Some(count) = some_rows(count, group)? else { return Ok(None) };
             of_moments(*function, count, powers, (*scale, *output), group, errors)
         }
+        OwnerAggregate::Quantile { part, count, low, high, scale } => {
+            let Some(count) = some_rows(count, group)? else { return Ok(None) };
+            let (low, high) = (exact(low, group)?, exact(high, group)?);
+            require(low <= high, "values in their order")?;
+            Ok(Some(Number::Approx(between(*part, &count, (&low, &high), *scale))))
+        }
         OwnerAggregate::Product { function, count, moments } => {
             let Some(count) = some_rows(count, group)? else { return Ok(None) };
             product(moments, *function, &count, group)
         }
     }
+}
+
+/// The value at the place `(count − 1)·part`, of which `low` and `high` are the neighbours.
+fn between(part: Fraction, count: &BigInt, (low, high): (&BigInt, &BigInt), scale: u8) -> f64 {
+    let denominator = BigInt::from(part.denominator);
+    let place: BigInt = (count - 1) * part.numerator;
+    let behind = place.mod_floor(&denominator);
+    let weighted = low * (&denominator - &behind) + high * behind;
+    ratio(&weighted, &(denominator * ten_to(u32::from(scale))))
 }
 
 /// A number of rows of the group.

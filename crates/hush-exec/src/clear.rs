@@ -14,6 +14,7 @@ mod keys;
 pub(crate) mod masks;
 pub(crate) mod merge;
 mod opaque;
+mod order;
 mod outputs;
 mod product;
 pub(crate) mod scalar;

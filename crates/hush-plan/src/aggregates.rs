@@ -62,9 +62,41 @@ pub enum JointFunction {
     Spread(usize, usize),
 }
 
+/// A part of all rows, from 0 to 1, in lowest terms or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fraction {
+    /// At most the denominator.
+    pub numerator: u64,
+    /// Positive.
+    pub denominator: u64,
+}
+
+impl Fraction {
+    /// A half.
+    pub(crate) const HALF: Self = Self { numerator: 1, denominator: 2 };
+}
+
+/// The aggregate functions of the values in their order. All are NULL where no row has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderFunction {
+    /// MODE: the value that occurs most often; of several the least.
+    Mode,
+    /// MEDIAN, QUANTILE_CONT, PERCENTILE_CONT: between the two values around the place `(n − 1)·p`, in proportion.
+    QuantileCont(Fraction),
+    /// QUANTILE_DISC, QUANTILE, PERCENTILE_DISC: the first value up to which this part of the rows lies.
+    QuantileDisc {
+        /// The part.
+        part: Fraction,
+        /// Whether values fall.
+        descending: bool,
+    },
+}
+
 /// The input of an aggregate, which decides how it is planned and finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aggregate {
+    /// Of the values in their order, by the server's query engine; exact quantiles are finished by the owner.
+    Ordered(OrderFunction),
     /// By the server's query engine only, under this name.
     Engine(&'static str),
     /// From exact sums of one argument; works on encrypted columns.
@@ -98,10 +130,14 @@ pub(crate) enum Arguments {
     /// The number of an `x`, then `y` and one or more `x`.
     NumberedFeatures,
     One,
+    /// One, and the part of the rows up to which the value lies.
+    OneAndPart,
     /// One, or `*`, or none.
     OneOrRows,
     /// `y` and `x`.
     Pair,
+    /// The part of the rows; the argument stands in `WITHIN GROUP (ORDER BY x)`.
+    PartWithinGroup,
 }
 
 /// An aggregate over a window, which the owner's query engine computes.
@@ -155,8 +191,23 @@ const AGGREGATES: &[Entry] = &[
     Entry::features(&["linreg_r2"], JointFunction::R2),
     Entry::features(&["linreg_slope"], JointFunction::Slope(1)).arguments(Arguments::NumberedFeatures),
     Entry::engine(&["max"]).window(Window::Remembering).suggested("max"),
+    Entry::ordered(&["median"], OrderFunction::QuantileCont(Fraction::HALF), Arguments::One)
+        .suggested("median"),
     Entry::engine(&["min"]).window(Window::Remembering).suggested("min"),
+    Entry::ordered(&["mode"], OrderFunction::Mode, Arguments::One).suggested("mode"),
+    Entry::ordered(
+        &["percentile_cont"],
+        OrderFunction::QuantileCont(Fraction::HALF),
+        Arguments::PartWithinGroup,
+    )
+    .suggested("percentile_cont"),
+    Entry::ordered(&["percentile_disc"], OrderFunction::HALF_OF_ROWS, Arguments::PartWithinGroup)
+        .suggested("percentile_disc"),
     Entry::product(&["product"], ProductFunction::Product).suggested("product"),
+    Entry::ordered(&["quantile_cont"], OrderFunction::QuantileCont(Fraction::HALF), Arguments::OneAndPart)
+        .suggested("quantile_cont"),
+    Entry::ordered(&["quantile_disc", "quantile"], OrderFunction::HALF_OF_ROWS, Arguments::OneAndPart)
+        .suggested("quantile_disc"),
     Entry::pair(&["regr_avgx"], JointFunction::Mean(1)),
     Entry::pair(&["regr_avgy"], JointFunction::Mean(0)),
     Entry::jointly(&["regr_count"], Jointly::Count, Arguments::Pair),
@@ -191,7 +242,7 @@ pub(crate) fn of_purpose(purpose: Purpose) -> impl Iterator<Item = &'static Entr
 
 /// The names by which the server's query engine is asked for aggregates of clear columns.
 pub fn engine_aggregates() -> impl Iterator<Item = &'static str> {
-    let is_asked = |entry: &&Entry| !matches!(entry.computes, Aggregate::Jointly(_));
+    let is_asked = |entry: &&Entry| !matches!(entry.computes, Aggregate::Jointly(_) | Aggregate::Ordered(_));
     AGGREGATES.iter().filter(is_asked).map(Entry::engine_name)
 }
 
@@ -228,6 +279,10 @@ impl MomentFunction {
             Self::Kurtosis | Self::KurtosisPop => 4,
         }
     }
+}
+
+impl OrderFunction {
+    const HALF_OF_ROWS: Self = Self::QuantileDisc { part: Fraction::HALF, descending: false };
 }
 
 impl JointFunction {
@@ -294,6 +349,10 @@ impl Entry {
         Self::from_sums(names, FromSums::Product(function), Purpose::Geomean)
     }
 
+    const fn ordered(names: &'static [&'static str], computes: OrderFunction, arguments: Arguments) -> Self {
+        Self::new(names, Aggregate::Ordered(computes), arguments)
+    }
+
     const fn jointly(names: &'static [&'static str], computes: Jointly, arguments: Arguments) -> Self {
         Self::new(names, Aggregate::Jointly(computes), arguments)
     }
@@ -342,6 +401,6 @@ mod tests {
         }
         assert!(suggestions().is_sorted());
         assert!(AGGREGATES.iter().filter_map(|entry| entry.purpose).all(|of| Purpose::ALL.contains(&of)));
-        assert_eq!(named("median"), None);
+        assert_eq!(named("first"), None);
     }
 }

@@ -9,6 +9,7 @@
 mod call;
 mod joint;
 mod moments;
+mod order;
 mod product;
 
 use crate::error::{Clause, Feature, PlanError};

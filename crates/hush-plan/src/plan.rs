@@ -8,7 +8,7 @@ mod query;
 mod server;
 
 pub use crate::aggregates::{
-    JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
+    Fraction, JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
 };
 pub use owner::{
     JointMoments, LinearForm, Moment, OutputType, OwnColumn, OwnQuery, OwnerAggregate, OwnerPlan,

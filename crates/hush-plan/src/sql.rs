@@ -18,6 +18,7 @@ mod joint;
 mod like;
 mod names;
 pub(crate) mod number;
+mod order;
 mod output;
 mod scalar;
 mod similar;

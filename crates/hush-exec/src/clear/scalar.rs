@@ -242,7 +242,7 @@ const MAX_GROWTH_BYTES: usize = 64;
 const REFUSED_FUNCTIONS: &[&str] =
     &["repeat", "lpad", "rpad", "version", "input_file_name", "file_row_index"];
 
-/// Aggregates of bounded state, by the query engine's names. Their results do not depend on the order of rows (for sums
+/// Aggregates, by the query engine's names. Their results do not depend on the order of rows (for sums
 /// of floats, [`super::groups`] fixes the order).
 const AGGREGATES: &[&str] = &[
     "avg",
@@ -257,7 +257,11 @@ const AGGREGATES: &[&str] = &[
     "kurtosis_pop",
     "max",
     "min",
+    "mode",
     "product",
+    "quantile_at",
+    "quantile_cont",
+    "quantile_disc",
     "skewness",
     "stddev",
     "stddev_pop",

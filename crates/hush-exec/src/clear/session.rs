@@ -15,7 +15,7 @@ use datafusion::execution::{SessionState, TaskContext};
 use datafusion::prelude::SessionConfig;
 use object_store::memory::InMemory;
 
-use super::{central, product};
+use super::{central, order, product};
 use crate::ExecError;
 use crate::coerce::faithful_rules;
 
@@ -144,6 +144,7 @@ fn common() -> Result<SessionState, ExecError> {
     let aggregates = builder.aggregate_functions().get_or_insert_default();
     aggregates.extend(product::functions());
     aggregates.extend(central::functions());
+    aggregates.extend(order::functions());
     // Of two functions with one name the later is taken.
     builder.scalar_functions().get_or_insert_default().extend(crate::coerce::functions());
     Ok(builder.build())

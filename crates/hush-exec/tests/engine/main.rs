@@ -12,6 +12,7 @@ mod hostile;
 mod kept;
 mod keys;
 mod mutations;
+mod order;
 mod partial;
 mod partial_refusals;
 mod reference;

@@ -99,6 +99,9 @@ pub enum Feature {
     /// `UNION`, `EXCEPT`, `INTERSECT`, `VALUES`
     #[error("a set operation")]
     SetOperation,
+    /// A quantile at what is no part of the rows.
+    #[error("a quantile at anything but a number from 0 to 1")]
+    Part,
     /// A query inside the query.
     #[error("a subquery")]
     Subquery,
@@ -139,6 +142,7 @@ impl Feature {
             ),
             Self::Window => Some("window functions in a query without GROUP BY, filtered by WHERE"),
             Self::JointDistinct => Some("without DISTINCT"),
+            Self::Part => Some("QUANTILE_CONT(x, 0.9), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"),
             Self::NoFeatures => {
                 Some("y, then x1, x2, ...: LINREG(y, x1), LINREG_INTERCEPT(y, x1), LINREG_SLOPE(i, y, x1)")
             }

@@ -40,6 +40,9 @@ pub(super) fn aggregate(
         return Ok(OwnerAggregate::Count { count: LinearForm::of(count) });
     };
     let encrypted = encrypted_in(builder.schema, argument, Clause::Select)?;
+    if let (Aggregate::Ordered(of), None) = (call.aggregate, encrypted) {
+        return super::order::aggregate(builder, of, argument, condition, text);
+    }
     let from_sums = match call.aggregate {
         Aggregate::FromSums(from_sums) if !call.distinct => from_sums,
         _ if encrypted.is_some() => {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::server::{AggregateTask, SlotExpr};
-use crate::aggregates::{JointFunction, MomentFunction, ProductFunction};
+use crate::aggregates::{Fraction, JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::Bounds;
 use crate::sql::Query;
 
@@ -81,6 +81,19 @@ pub enum OwnerAggregate {
         /// The contributing rows.
         count: LinearForm,
     },
+    /// The value at a place among the values in their order, as `Float64`.
+    Quantile {
+        /// The part of the rows that lies before it.
+        part: Fraction,
+        /// Number of contributing rows.
+        count: LinearForm,
+        /// The value at the last whole place up to it, and the next one.
+        low: LinearForm,
+        /// The next value, or the same if it is the last.
+        high: LinearForm,
+        /// Decimal scale of the argument.
+        scale: u8,
+    },
     /// Of several columns together, as `Float64`.
     Joint {
         /// The function.
@@ -121,7 +134,9 @@ impl OwnerAggregate {
         match self {
             Self::Count { .. } => true,
             Self::Moments { output, .. } => *output == OutputType::Int,
-            Self::ClearOutput { .. } | Self::Joint { .. } | Self::Product { .. } => false,
+            Self::ClearOutput { .. } | Self::Joint { .. } | Self::Product { .. } | Self::Quantile { .. } => {
+                false
+            }
         }
     }
 }

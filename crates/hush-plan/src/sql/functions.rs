@@ -5,6 +5,7 @@ use sqlparser::ast::{DuplicateTreatment, Expr, Function, FunctionArg, FunctionAr
 
 use super::expression::{expressions, holds, plain_name};
 use super::joint;
+use super::order;
 use super::windows::check_window;
 use crate::aggregates::{self, Aggregate, Arguments, Entry};
 use crate::error::{Clause, Feature, PlanError};
@@ -45,7 +46,7 @@ fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result
     let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };
     let plain = matches!(function.parameters, FunctionArguments::None)
         && function.null_treatment.is_none()
-        && function.within_group.is_empty()
+        && (function.within_group.is_empty() || entry.arguments == Arguments::PartWithinGroup)
         && !function.uses_odbc_syntax
         && list.clauses.is_empty();
     if !plain {
@@ -61,6 +62,15 @@ fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result
         let arguments = expressions(&list.args)?;
         let (function, arguments) = joint::arguments(&name, entry.arguments, function, arguments)?;
         let aggregate = Aggregate::Jointly(function);
+        return Ok(Call { name, entry, aggregate, arguments, distinct, filter });
+    }
+    if let Aggregate::Ordered(of) = entry.computes {
+        if distinct {
+            return Err(refuse(Feature::Dialect));
+        }
+        let arguments = expressions(&list.args)?;
+        let (of, argument) = order::read(function, entry.arguments, of, arguments)?;
+        let (aggregate, arguments) = (Aggregate::Ordered(of), vec![argument]);
         return Ok(Call { name, entry, aggregate, arguments, distinct, filter });
     }
     let arguments = match list.args.as_slice() {
