@@ -209,6 +209,31 @@ def test_verbs_write_the_sql_that_duckdb_answers_alike():
     assert queries[0].explain().steps == t.explain(queries[0].sql_text).steps
 
 
+def test_ways_and_what_is_hidden(hush, tmp_path, small_key):
+    """A way that is wanted is taken or refused, for all questions; what is hidden is in no plan; wrong names are told."""
+    table = random_table(random.Random(17), 300)
+    key = ht.open_key(small_key[1], passphrase_file=small_key[3])
+    ht.encrypt(table, keys=key, out=tmp_path / "T", name="t", **POLICY)
+    asked = "SELECT g, SUM(x) AS s FROM t WHERE k > 3 GROUP BY g ORDER BY g"
+    expect = expected(asked, table)
+    tables = {way: ht.open(tmp_path / "T", keys=key, way=way) for way in (None, "sum", "gather", "fetch")}
+    for way, t in tables.items():
+        assert rows(t.sql(asked)) == expect, way
+    plan = tables[None].explain(asked)
+    assert {way.name for way in plan.ways} == {"sum", "gather", "fetch"} and sum(way.taken for way in plan.ways) == 1
+    assert all(way.seconds > 0 and way.bytes_down > 0 and way.tells for way in plan.ways)
+    with pytest.raises(ht.HushError, match="HUSH-P014"):
+        tables["sum"].sql("SELECT COUNT(*) FROM t WHERE x > 0")
+    with pytest.raises(ht.HushError, match="HUSH-P030"):
+        tables["gather"].sql("SELECT SUM(x) FROM t")
+    hidden = ht.open(tmp_path / "T", keys=key, hide="constants")
+    assert rows(hidden.sql(asked)) == expect
+    assert b"predicate\":null" in hidden.prepare(asked).plan and b"predicate\":null" not in tables["sum"].prepare(asked).plan
+    for wrong in ({"way": "cube"}, {"hide": ["size"]}):
+        with pytest.raises(ht.UsageError, match="Ways out: one of"):
+            ht.open(tmp_path / "T", keys=key, **wrong)
+
+
 def test_hostile_values_are_quoted_and_orders_that_mean_nothing_are_refused():
     """Literals of every type, as DuckDB reads them; values without a literal; verbs in the wrong order."""
     values = ["it's", '"', "\\'", "a\nb", "--", 0, -5, 2**70, True, False, decimal.Decimal("-0.10"), 1.5, 1e-7]

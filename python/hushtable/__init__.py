@@ -38,7 +38,7 @@ from ._rehearsal import run
 from ._result import Account, Leakage, Result
 from ._schema import Column, Schema, propose, read_schema
 from ._server import Listed, Pushed, drop, ls, push
-from ._table import Appended, Compacted, Deleted, Plan, Table, Updated, encrypt, open, pull
+from ._table import Appended, Compacted, Deleted, Plan, Table, Updated, Way, encrypt, open, pull
 
 __version__: str = doctor()["version"]
 
@@ -46,7 +46,7 @@ __all__ = [
     "Accepted", "Account", "Altered", "Appended", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
     "HushWarning", "InternalError", "Key", "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
     "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table",
-    "Updated", "UsageError", "VersionChange", "accept", "avg", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
+    "Updated", "UsageError", "VersionChange", "Way", "accept", "avg", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
     "lit", "ls", "max", "median", "min", "mode", "open", "open_key", "propose", "pull", "push", "quantile", "read_schema", "run", "skewness", "stddev", "sum",
     "variance",
 ]  # fmt: skip

@@ -28,6 +28,22 @@ from ._server import Pushed, is_url, uploaded
 
 
 @dataclass(frozen=True)
+class Way:
+    """A way to answer a query, with its predicted price. All ways give the same result."""
+
+    #: ``sum``, ``rows``, ``gather`` or ``fetch``, and what that is.
+    name: str
+    what: str
+    #: Seconds of server, link and owner, and bytes of the answer.
+    seconds: float
+    bytes_down: int
+    #: What the server learns from it.
+    tells: list[str]
+    #: Whether the query is answered so.
+    taken: bool
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a query would do, before it runs."""
 
@@ -43,6 +59,8 @@ class Plan:
     #: Absolute error of approximate results; ``None`` where all are exact.
     precision: float | None
     leakage: Leakage
+    #: The ways that were weighed; empty where there was only one.
+    ways: list[Way]
 
     def __str__(self) -> str:
         lines = [f"{number} {actor:<18} {what}" for number, (actor, what) in enumerate(self.steps, 1)]
@@ -178,7 +196,8 @@ class Table:
     def explain(self, query: str) -> Plan:
         """Plans a query without running it."""
         plan = self._native.explain(query)
-        return Plan(**{**plan, "leakage": Leakage(**plan["leakage"])})
+        ways = [Way(**way) for way in plan["ways"]]
+        return Plan(**{**plan, "leakage": Leakage(**plan["leakage"]), "ways": ways})
 
     def decrypt(self, columns: Columns | None = None, *, release: int | None = None) -> Result:
         """The owner's data back, all columns or some. A table on a server is fetched first, as ciphertext.
@@ -533,7 +552,7 @@ def encrypt(
     count, limit = thread_count(threads), byte_count(memory_limit)
     for note in _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, limit, count):
         warnings.warn(note, HushWarning, stacklevel=2)
-    return Table(_hushtable.Table.open_files(place, key, count), key, place, None, keep)
+    return Table(_hushtable.Table.open_files(place, key, count, None, []), key, place, None, keep)
 
 
 class _TemporaryDirectory:
@@ -553,18 +572,29 @@ def _approved(data: _hushtable.Source, clear: list[str], sensitive: list[str]) -
     return Schema(proposal.approve("clear and sensitive, given to hushtable.encrypt"))
 
 
-def open(place: Path, *, keys: Key, token_file: Path | None = None, threads: int | None = None) -> Table:  # noqa: A001
+def open(  # noqa: A001
+    place: Path,
+    *,
+    keys: Key,
+    token_file: Path | None = None,
+    way: str | None = None,
+    hide: Sequence[str] = (),
+    threads: int | None = None,
+) -> Table:
     """Opens a table: a directory, ``SERVER/tables/NAME``, or a prefix in an object store, such as ``s3://lake/patients``.
 
     Args:
         keys: the owner's key.
         token_file: the file with the server's API token.
+        way: the way to answer its questions, ``"sum"``, ``"rows"``, ``"gather"`` or ``"fetch"``; else the one that is predicted to be
+            quickest.
+        hide: what no question may show the server, of ``"constants"``, ``"pattern"`` and ``"sizes"``.
     """
     key = require_key(keys)
     if is_url(place):
-        native = _hushtable.Table.open_remote(str(place), key, token_file)
+        native = _hushtable.Table.open_remote(str(place), key, token_file, way, names(hide))
     else:
-        native = _hushtable.Table.open_files(place, key, thread_count(threads))
+        native = _hushtable.Table.open_files(place, key, thread_count(threads), way, names(hide))
     return Table(native, key, place, token_file, None)
 
 
@@ -581,4 +611,4 @@ def pull(
     return open(out, keys=keys, threads=threads)
 
 
-__all__ = ["Plan", "Table", "encrypt", "open", "pull"]
+__all__ = ["Plan", "Table", "Way", "encrypt", "open", "pull"]

@@ -13,6 +13,7 @@ mod life;
 mod release;
 mod rotate;
 mod update;
+mod ways;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,6 +36,7 @@ pub(crate) use life::{History, Purge};
 pub(crate) use release::ReleaseArgs;
 pub(crate) use rotate::Rotate;
 pub(crate) use update::Update;
+pub(crate) use ways::WayArgs;
 
 use crate::output::Format;
 
@@ -410,10 +412,8 @@ pub(crate) struct Query {
     /// The analysis as JSON
     #[arg(long, requires = "analyze")]
     pub(crate) json: bool,
-    /// Speed of the link to the server in megabit per second, by which plans are chosen; 0: no link at all
-    /// [default: 100 for a server, 0 for other places]
-    #[arg(long, value_name = "MBIT/S", value_parser = link_speed)]
-    pub(crate) link: Option<f64>,
+    #[command(flatten)]
+    pub(crate) ways: WayArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     #[command(flatten)]
@@ -438,10 +438,8 @@ pub(crate) struct Explain {
     /// Draw the operators into this file, .svg or .dot
     #[arg(long, value_name = "FILE")]
     pub(crate) graph: Option<PathBuf>,
-    /// Speed of the link to the server in megabit per second, by which plans are chosen; 0: no link at all
-    /// [default: 100 for a server, 0 for other places]
-    #[arg(long, value_name = "MBIT/S", value_parser = link_speed)]
-    pub(crate) link: Option<f64>,
+    #[command(flatten)]
+    pub(crate) ways: WayArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     #[command(flatten)]
@@ -484,12 +482,6 @@ pub(crate) struct Bench {
     /// Of `hush-bench`: see `hush bench help`
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<OsString>,
-}
-
-/// Megabit per second.
-fn link_speed(text: &str) -> Result<f64, String> {
-    let speed: f64 = text.parse().map_err(|_| "expected a number of megabit per second".to_owned())?;
-    if (0.0..=1e7).contains(&speed) { Ok(speed) } else { Err("expected 0 to 10000000".to_owned()) }
 }
 
 #[cfg(test)]

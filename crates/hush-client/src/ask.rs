@@ -19,7 +19,7 @@ pub(crate) use rows::positions;
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
 use hush_plan::plan::{OwnQuery, SlotExpr, Task};
-use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, plan_query};
+use hush_plan::{EncodingId, OwnerPlan, QueryPlan, ServerPlan, plan_query};
 
 use crate::account::{AnswerCounts, Moved, Phases};
 use crate::error::ClientError;
@@ -63,7 +63,7 @@ impl OwnedTable {
         let digest = self.manifest.digest().to_string();
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
         let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
-        let mut plan = plan_query(schema, &encodings, &self.site(), &digest, &query, &Limits::default())?;
+        let mut plan = plan_query(schema, &encodings, &self.site(), &digest, &query, &self.limits)?;
         if !self.manifest.manifest().generations.is_empty() {
             let told = "which of these quantities each part has, and by that which rows are from before a column was added or dropped";
             plan.leakage.table.push(told.to_owned());

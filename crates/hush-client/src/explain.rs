@@ -8,7 +8,7 @@ use hush_plan::predict::{
     ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, Site, TableShape, Times, of_rows, predict,
 };
 use hush_plan::report::Way;
-use hush_plan::{ColumnType, QueryPlan, Schema};
+use hush_plan::{ColumnType, QueryPlan, Schema, WayName};
 use hush_table::Manifest;
 use serde_json::{Value, json};
 
@@ -100,30 +100,33 @@ impl OwnedTable {
         groups: u64,
         threads: usize,
     ) -> Result<Vec<Way>, ClientError> {
-        let price = (taken.total_s(), taken.prediction.bytes_down);
         let mut ways = taken.plan.ways.clone();
         // Costs that all ways share, which the planner left out of its prices.
-        let common = ways
-            .iter()
-            .find(|way| way.taken)
-            .map_or((0.0, 0), |way| (price.0 - way.seconds, price.1.saturating_sub(way.bytes_down)));
-        for (index, way) in ways.iter_mut().enumerate() {
-            let other = match (&planned.gathered, index) {
+        let Some(planned_at) = ways.iter().find(|way| way.taken).cloned() else { return Ok(ways) };
+        let link_s = taken.link_s() - planned_at.link_s;
+        let (server_s, owner_s) =
+            (taken.times.server_s - planned_at.server_s, taken.times.owner_s - planned_at.owner_s);
+        let bytes_down = taken.prediction.bytes_down.saturating_sub(planned_at.bytes_down);
+        for way in &mut ways {
+            let planned = match (way.name, &planned.gathered) {
                 _ if way.taken => None,
-                (Some(_), 0) => Some(planned),
-                (Some(gathered), _) => Some(gathered.as_ref()),
-                (None, _) => None,
+                (WayName::Sum, Some(_)) => Some(planned),
+                (WayName::Gather, Some(gathered)) => Some(gathered.as_ref()),
+                _ => None,
             };
-            (way.seconds, way.bytes_down) = match other {
-                Some(plan) => {
-                    let prediction = self.predict(plan, groups, threads)?;
-                    let (plan, profile) = (plan.clone(), taken.profile.clone());
-                    let other = Explanation::new(plan, prediction, profile, 0.0, self.costs.link);
-                    (other.total_s(), other.prediction.bytes_down)
-                }
-                None if way.taken => price,
-                None => (way.seconds + common.0, way.bytes_down + common.1),
-            };
+            if let Some(plan) = planned {
+                let prediction = self.predict(plan, groups, threads)?;
+                let (plan, profile) = (plan.clone(), taken.profile.clone());
+                let other = Explanation::new(plan, prediction, profile, 0.0, self.costs.link);
+                (way.server_s, way.owner_s) = (other.times.server_s, other.times.owner_s);
+                (way.link_s, way.bytes_down) = (other.link_s(), other.prediction.bytes_down);
+            } else {
+                way.server_s += server_s;
+                way.owner_s += owner_s;
+                way.link_s += link_s;
+                way.bytes_down += bytes_down;
+            }
+            way.seconds = way.server_s + way.link_s + way.owner_s;
         }
         Ok(ways)
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use hush_exec::{Engine, Limits, SumCache};
 use hush_keys::OwnerSeed;
+use hush_plan::Limits as QueryLimits;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
 
@@ -46,6 +47,8 @@ pub struct OwnedTable {
     pub(crate) scheme: &'static dyn Scheme,
     /// The costs by which the planner chooses.
     pub(crate) costs: Costs,
+    /// The limits that its owner sets.
+    pub(crate) limits: QueryLimits,
 }
 
 /// Costs at the place of a table, as far as its owner knows.
@@ -135,6 +138,13 @@ impl OwnedTable {
         self
     }
 
+    /// The table with plans within these limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: QueryLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// The table without kept sums: every query evaluates the parts. Otherwise an engine in this process keeps the sums of
     /// whole parts. For measurements; a server decides by itself.
     #[must_use]
@@ -165,7 +175,8 @@ impl OwnedTable {
 
     fn new(opened: Opened, evaluator: Evaluator, scheme: &'static dyn Scheme, costs: Costs) -> Self {
         let Opened { manifest, half, keys, releases, .. } = opened;
-        Self { manifest, half, keys, releases, evaluator, scheme, costs }
+        let limits = QueryLimits::default();
+        Self { manifest, half, keys, releases, evaluator, scheme, costs, limits }
     }
 
     /// The signed manifest.

@@ -265,6 +265,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         moments: Vec::new(),
         edge: true,
         erasable: false,
+        allow: hush_plan::Shown::ALL,
         release: None,
     };
     let encoding = |at: u32| PrivateEncoding {

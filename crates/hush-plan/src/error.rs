@@ -10,6 +10,7 @@ mod remedy;
 pub use place::{Clause, Feature, Unfit};
 pub use remedy::{Front, Remedy, Subject};
 
+use crate::limits::{Facet, Shown, WayName};
 use crate::schema::{ColumnType, Protection};
 
 /// A refusal by the planner. Nothing was encrypted, sent or computed.
@@ -31,6 +32,16 @@ pub enum PlanError {
     ApproximateColumn {
         /// The column.
         column: String,
+    },
+    /// No way to answer that the owner allows.
+    #[error("{}", no_way(*.wanted, found, *.shown))]
+    NoWay {
+        /// The way asked for.
+        wanted: Option<WayName>,
+        /// The ways that there are.
+        found: Vec<WayName>,
+        /// What those that were wanted show and must not.
+        shown: Shown,
     },
     /// An encoding of the table contradicts itself or this version.
     #[error("encoding {id} of the table cannot be used: {fault}")]
@@ -360,6 +371,7 @@ impl PlanError {
             Self::NotByDevices { .. } => "HUSH-P027",
             Self::Mismatch { .. } => "HUSH-P028",
             Self::ApproximateColumn { .. } => "HUSH-P029",
+            Self::NoWay { .. } => "HUSH-P030",
         }
     }
 
@@ -409,5 +421,19 @@ fn protection_words(protect: Protection) -> &'static str {
         Protection::Drop => "dropped; it is not in the encrypted table",
         Protection::Encrypt => "encrypted",
         Protection::Seal => "sealed; no server computes on it",
+    }
+}
+
+/// The sentence of [`PlanError::NoWay`].
+fn no_way(wanted: Option<WayName>, found: &[WayName], shown: Shown) -> String {
+    let words = |names: Vec<&str>| names.join(", ");
+    let found = words(found.iter().map(|way| way.name()).collect());
+    let shown = words(shown.iter().map(Facet::name).collect());
+    match (wanted, shown.as_str()) {
+        (Some(way), "") => format!("the query is not answered by {}; it is by {found}", way.name()),
+        (Some(way), _) => format!("{} shows the server what is to be hidden: {shown}", way.name()),
+        (None, _) => format!(
+            "every way that answers the query ({found}) shows the server what is to be hidden: {shown}"
+        ),
     }
 }

@@ -29,6 +29,7 @@ use crate::error::PlanError;
 use crate::plan::{ServerPlan, Task};
 pub use clear::ClearColumn;
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
+pub(crate) use site::Price;
 pub use site::{Site, of_rows};
 pub use work::{BlockWork, Work};
 

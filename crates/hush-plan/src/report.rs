@@ -4,17 +4,42 @@
 
 use serde::Serialize;
 
+use crate::limits::WayName;
+
 /// A way to answer a query, with its price. Every way gives the same result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Way {
+    /// Its name.
+    pub name: WayName,
     /// The party that evaluates, and the form of the answer, in words.
     pub what: String,
     /// Predicted seconds of server, link and owner.
     pub seconds: f64,
+    /// Those of the server.
+    pub server_s: f64,
+    /// Those of the way there and back.
+    pub link_s: f64,
+    /// Those of the owner.
+    pub owner_s: f64,
     /// Predicted bytes of the answer, without what the clear half of every way has.
     pub bytes_down: u64,
+    /// Sentences on what the server learns from it.
+    pub tells: Vec<String>,
+    /// Speed of the link, in bytes per second, at which it becomes quicker than the way that is taken.
+    pub even_link: Option<Turn>,
+    /// Rows of the table at which it does.
+    pub even_rows: Option<Turn>,
     /// Whether the plan takes it.
     pub taken: bool,
+}
+
+/// Where two ways take as long, by their predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Turn {
+    /// There.
+    pub at: f64,
+    /// Whether the way is quicker above; else it is below.
+    pub above: bool,
 }
 
 /// Sizes that limits are compared with, and bounds.

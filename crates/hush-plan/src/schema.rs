@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Shown;
 use crate::range::Interval;
 use crate::writers::Writers;
 pub use units::DateFormat;
@@ -254,6 +255,8 @@ pub struct Schema {
     pub edge: bool,
     /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
     pub erasable: bool,
+    /// What queries may show the server, beside the columns that they name.
+    pub allow: Shown,
     /// What approximate results may be released with; `None` where no room is made for it.
     pub release: Option<ReleaseBudget>,
 }
@@ -292,7 +295,13 @@ impl Schema {
     /// (`decimal(38, digits)`), so that both halves compute with the same rounded values.
     pub fn all_clear(&self) -> Self {
         // What columns are encrypted for says nothing of clear ones.
-        let mut schema = Self { products: Vec::new(), moments: Vec::new(), edge: false, ..self.clone() };
+        let mut schema = Self {
+            products: Vec::new(),
+            moments: Vec::new(),
+            edge: false,
+            allow: Shown::ALL,
+            ..self.clone()
+        };
         for column in &mut schema.columns {
             column.purposes.clear();
             let is_encrypted = column.protect == Protection::Encrypt;

@@ -27,6 +27,7 @@ pub(crate) mod types;
 pub(crate) mod windows;
 mod workload;
 
+pub(crate) use bounds::has_literal;
 pub use bounds::{TextFault, check_expression};
 pub use condition::{Condition, OwnedCondition};
 pub(crate) use expression::{bare, column_name, columns_of, quoted, shown};

@@ -65,7 +65,7 @@ pub(crate) fn of_query(
         }
         Task::Rows(task) => {
             let limit = task.limit.map(|limit| format!("stop after {limit} rows"));
-            let groups = owner.regroup.as_ref().map(|_| {
+            let groups = owner.regroup.as_ref().filter(|regroup| regroup.after_sums).map(|_| {
                 let keys: Vec<String> = query.keys.iter().map(shown).collect();
                 format!("split them by {}, and find more groups than it adds up", keys.join(", "))
             });
@@ -182,7 +182,8 @@ fn describe(encodings: &[PrivateEncoding], ids: impl Iterator<Item = EncodingId>
 
 #[cfg(test)]
 mod tests {
-    use crate::physical::{Limits, plan_query};
+    use crate::limits::Limits;
+    use crate::physical::plan_query;
     use crate::predict::Site;
     use crate::sql::parse;
     use crate::tables::{encodings_for, patients};

@@ -5,11 +5,12 @@ use crate::catalog::Catalog;
 use crate::encoding::PrivateEncoding;
 use crate::error::PlanError;
 use crate::layout::{Needs, plan_encodings};
+use crate::limits::{Limits, Shown};
 use crate::needs::needs_of;
 use crate::predict::Site;
 use crate::schema::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
 use crate::sql;
-use crate::ways::{self, Case, Limits};
+use crate::ways::{self, Case};
 
 pub(crate) fn column(name: &str, kind: ColumnType, protect: Protection) -> Column {
     Column {
@@ -52,6 +53,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         moments: Vec::new(),
         edge: false,
         erasable: false,
+        allow: crate::limits::Shown::ALL,
         release: None,
     }
 }
@@ -88,7 +90,14 @@ pub(crate) fn patients() -> Schema {
 pub(crate) fn refusal(schema: &Schema, encodings: &[PrivateEncoding], rows: u64, text: &str) -> PlanError {
     let (query, site, limits) = (sql::parse(schema, text).unwrap(), Site::local(rows), Limits::default());
     let catalog = Catalog::new(schema, encodings, rows).unwrap();
-    let case = Case { schema, catalog: &catalog, query: &query, limits: &limits, shape: &site.shape };
+    let case = Case {
+        schema,
+        catalog: &catalog,
+        query: &query,
+        limits: &limits,
+        hide: Shown::default(),
+        shape: &site.shape,
+    };
     match ways::on_ciphertexts(&case) {
         Ok(_) => panic!("{text} has an answer"),
         Err(refusal) => refusal,

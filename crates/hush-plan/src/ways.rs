@@ -8,23 +8,34 @@ mod cost;
 mod fetch;
 mod gathered;
 mod rows;
+mod shown;
 mod sums;
 
 use sqlparser::ast::Expr;
 
 use crate::catalog::Catalog;
 use crate::error::PlanError;
+use crate::limits::{Limits, Shown, WayName};
 use crate::plan::{OwnerPlan, Task};
 use crate::predict::TableShape;
 use crate::report::Cost;
 use crate::schema::Schema;
 use crate::sql::Query;
+pub(crate) use shown::shown_by;
 
 /// A way: what it proposes for a query, none where it does not apply. It may build on what the ways before it propose.
 type Proposer = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
 
 /// All ways.
-const WAYS: [Proposer; 4] = [sums::plan, rows::plan, gathered::plan, fetch::plan];
+const WAYS: [(WayName, Proposer); 4] = [
+    (WayName::Sum, sums::plan),
+    (WayName::Rows, rows::plan),
+    (WayName::Gather, gathered::plan),
+    (WayName::Fetch, fetch::plan),
+];
+
+/// Bytes of a clear value in an answer; texts are some longer.
+const CLEAR_CELL_BYTES: u64 = 8;
 
 /// A query, and the table that it is asked of.
 #[derive(Clone, Copy)]
@@ -33,12 +44,22 @@ pub(crate) struct Case<'a> {
     pub(crate) catalog: &'a Catalog<'a>,
     pub(crate) query: &'a Query,
     pub(crate) limits: &'a Limits,
+    /// What must not be shown to the server.
+    pub(crate) hide: Shown,
     /// How the table lies in files.
     pub(crate) shape: &'a TableShape,
 }
 
+impl Case<'_> {
+    /// Bytes of the clear half of an answer with every row, its number and so many columns.
+    fn clear_bytes(&self, columns: usize) -> u64 {
+        self.catalog.rows() * (1 + columns as u64) * CLEAR_CELL_BYTES
+    }
+}
+
 /// A plan that would answer a query.
 pub(crate) struct Proposal {
+    pub(crate) name: WayName,
     /// The party that evaluates, and the form of the answer, in words.
     pub(crate) what: String,
     pub(crate) task: Task,
@@ -52,28 +73,12 @@ pub(crate) struct Proposal {
     pub(crate) tells: Vec<String>,
 }
 
-/// Limits that the owner sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most groups of an answer.
-    pub max_groups: u64,
-    /// Most bytes of an answer.
-    pub max_answer_bytes: u64,
-}
-
-impl Default for Limits {
-    /// 10,000 groups and 1 GiB.
-    fn default() -> Self {
-        Self { max_groups: 10_000, max_answer_bytes: 1 << 30 }
-    }
-}
-
 /// What the ways make of a query.
 pub(crate) struct Proposals {
     /// At least one.
     pub(crate) all: Vec<Proposal>,
-    /// Why a way that comes before these could not answer.
-    pub(crate) refusal: Option<PlanError>,
+    /// Why a way could not answer, by its name.
+    pub(crate) refusals: Vec<(WayName, PlanError)>,
 }
 
 /// The proposals of all ways.
@@ -94,18 +99,25 @@ pub(crate) fn on_ciphertexts(case: &Case<'_>) -> Result<Proposals, PlanError> {
     of_ways(case, &WAYS[..3])
 }
 
-fn of_ways(case: &Case<'_>, ways: &[Proposer]) -> Result<Proposals, PlanError> {
-    let (mut all, mut refusal) = (Vec::new(), None);
-    for way in ways {
+fn of_ways(case: &Case<'_>, ways: &[(WayName, Proposer)]) -> Result<Proposals, PlanError> {
+    let (mut all, mut refusals) = (Vec::new(), Vec::new());
+    for (name, way) in ways {
         match way(case, &all) {
             Ok(further) => all.extend(further),
-            // What the table could have is the better advice.
-            Err(error) if !refusal.as_ref().is_some_and(PlanError::is_of_encodings) => refusal = Some(error),
-            Err(_) => {}
+            Err(error) => refusals.push((*name, error)),
         }
     }
-    match refusal {
-        Some(error) if all.is_empty() => Err(crate::fetch::refused(case.schema, case.query, error)),
-        refusal => Ok(Proposals { all, refusal }),
+    if all.is_empty()
+        && let Some(error) = telling(refusals.clone())
+    {
+        return Err(crate::fetch::refused(case.schema, case.query, error));
     }
+    Ok(Proposals { all, refusals })
+}
+
+/// The refusal that helps most: the first for what the table could have, else the last.
+fn telling(refusals: Vec<(WayName, PlanError)>) -> Option<PlanError> {
+    let place = refusals.iter().position(|(_, error)| error.is_of_encodings());
+    let place = place.or(refusals.len().checked_sub(1))?;
+    refusals.into_iter().nth(place).map(|(_, error)| error)
 }

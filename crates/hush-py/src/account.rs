@@ -69,6 +69,17 @@ pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &QueryPlan) -> PyResult<Bound<
     dict.set_item("depth", plan.cost.depth)?;
     dict.set_item("precision", plan.cost.precision)?;
     dict.set_item("leakage", of_leakage(py, &plan.leakage)?)?;
+    let ways = plan.ways.iter().map(|way| {
+        let dict = PyDict::new(py);
+        dict.set_item("name", way.name.name())?;
+        dict.set_item("what", &way.what)?;
+        dict.set_item("seconds", way.seconds)?;
+        dict.set_item("bytes_down", way.bytes_down)?;
+        dict.set_item("tells", way.tells.clone())?;
+        dict.set_item("taken", way.taken)?;
+        Ok(dict)
+    });
+    dict.set_item("ways", ways.collect::<PyResult<Vec<_>>>()?)?;
     Ok(dict)
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use hush::{
-    Error, Outcome, OwnedTable, Policy, PreparedQuery, RehearsalOptions, TableDecryption, TableLocation,
+    Error, Facet, Outcome, OwnedTable, Policy, PreparedQuery, QueryLimits, RehearsalOptions, TableDecryption,
+    TableLocation, WayName,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -70,6 +71,22 @@ fn answer(py: Python<'_>, batches: Vec<RecordBatch>, account: Py<PyDict>) -> PyR
     Ok(Answer::new(schema, batches, account))
 }
 
+/// The limits of these names.
+fn limits(way: Option<&str>, hide: &[String]) -> Result<QueryLimits, Error> {
+    let one_of = |names: &[&str]| names.join(", ");
+    let wrong = |what: &str, found: &str, names: String| {
+        Error::usage(format!("{what} = {found:?} is none\n  Ways out: one of {names}."))
+    };
+    let named = |name: &str| {
+        WayName::named(name).ok_or_else(|| wrong("way", name, one_of(&WayName::ALL.map(WayName::name))))
+    };
+    let facet = |name: &String| {
+        Facet::named(name).ok_or_else(|| wrong("hide", name, one_of(&Facet::ALL.map(Facet::name))))
+    };
+    let hide = hide.iter().map(facet).collect::<Result<_, _>>()?;
+    Ok(QueryLimits { way: way.map(named).transpose()?, hide, ..QueryLimits::default() })
+}
+
 /// A table with its owner's key at hand.
 #[pyclass(frozen, module = "hushtable._hushtable")]
 pub(crate) struct Table(Arc<OwnedTable>);
@@ -78,19 +95,36 @@ pub(crate) struct Table(Arc<OwnedTable>);
 impl Table {
     /// A table in a directory or an object store, evaluated in this process.
     #[staticmethod]
-    fn open_files(py: Python<'_>, path: PathBuf, key: &Key, threads: usize) -> PyResult<Self> {
+    fn open_files(
+        py: Python<'_>,
+        path: PathBuf,
+        key: &Key,
+        threads: usize,
+        way: Option<&str>,
+        hide: Vec<String>,
+    ) -> PyResult<Self> {
         work::run(py, |_| {
+            let limits = limits(way, &hide)?;
             let table = TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?;
-            Ok(Self(Arc::new(table)))
+            Ok(Self(Arc::new(table.with_limits(limits))))
         })
     }
 
     /// The table at `SERVER/tables/NAME`.
     #[staticmethod]
-    fn open_remote(py: Python<'_>, url: &str, key: &Key, token_file: Option<PathBuf>) -> PyResult<Self> {
+    fn open_remote(
+        py: Python<'_>,
+        url: &str,
+        key: &Key,
+        token_file: Option<PathBuf>,
+        way: Option<&str>,
+        hide: Vec<String>,
+    ) -> PyResult<Self> {
         work::run(py, |_| {
+            let limits = limits(way, &hide)?;
             let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
-            Ok(Self(Arc::new(OwnedTable::open_remote(server, &name, &key.key, &key.pins())?)))
+            let table = OwnedTable::open_remote(server, &name, &key.key, &key.pins())?;
+            Ok(Self(Arc::new(table.with_limits(limits))))
         })
     }
 

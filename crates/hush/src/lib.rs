@@ -55,11 +55,11 @@ pub use hush_edge::{
 pub use hush_plan::error::Front;
 pub use hush_plan::physical::MANY_GROUPS;
 pub use hush_plan::predict::{MachineProfile, Prediction, Times, UnitCosts};
-pub use hush_plan::report::{Cost, EncryptedNode, Leakage, Way};
+pub use hush_plan::report::{Cost, EncryptedNode, Leakage, Turn, Way};
 pub use hush_plan::schema::alter::Alteration;
 pub use hush_plan::schema::file::{Change as SchemaChange, Setting, type_name};
 pub use hush_plan::schema::{Column, Purpose};
-pub use hush_plan::{Graph, Protection, QueryPlan, Schema};
+pub use hush_plan::{Facet, Graph, Limits as QueryLimits, Protection, QueryPlan, Schema, Shown, WayName};
 pub use hush_table::source::{BatchColumn, BatchReader, BatchSource, OpenOptions, Source, SourceError};
 pub use hush_table::{Manifest, SignedManifest, TableStore, TableUri};
 pub use hush_worker as worker;

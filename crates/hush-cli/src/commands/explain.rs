@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS, Way};
+use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS, Turn, Way};
 
 use super::query::Place;
 use super::{open_key, profile};
@@ -15,7 +15,7 @@ use crate::terminal::{self, print, say, visible};
 /// Plans and prints, without running.
 pub(super) fn explain(args: &Explain, threads: usize) -> Result<(), Error> {
     let drawn = args.graph.as_deref().map(Drawing::of).transpose()?;
-    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, link: args.link };
+    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, ways: &args.ways };
     let table = place.open(&open_key(&args.key)?)?;
     let explanation = table.explain(&args.sql, args.groups, threads, profile())?;
     if let Some(drawing) = drawn {
@@ -133,13 +133,30 @@ fn cost(explanation: &Explanation) -> String {
 /// A way to answer with its price; the one taken is marked.
 fn weighed(way: &Way) -> String {
     let mark = if way.taken { "*" } else { "-" };
-    format!("{mark} {}: {} s, {} down", way.what, seconds(way.seconds), bytes(way.bytes_down))
+    let side = |turn: &Turn| if turn.above { "above" } else { "below" };
+    let turns = [
+        way.even_rows.map(|turn| format!("{} {} rows", side(&turn), grouped(turn.at as u64))),
+        way.even_link
+            .map(|turn| format!("{} {} Mbit/s", side(&turn), grouped((turn.at * 8e-6).ceil() as u64))),
+    ];
+    let turns: Vec<String> = turns.into_iter().flatten().collect();
+    let turns = if turns.is_empty() { String::new() } else { format!("; quicker {}", turns.join(" or ")) };
+    let (time, down) = (seconds(way.seconds), bytes(way.bytes_down));
+    format!("{mark} {}, {}: {time} s, {down} down{turns}", way.name.name(), way.what)
 }
 
 fn watch(explanation: &Explanation) -> Vec<String> {
     let mut out = Vec::new();
     if explanation.plan.has_groups() {
         out.push("groups of few rows may identify someone: HAVING COUNT(*) >= 5 leaves them out".to_owned());
+    }
+    if let Some(own) = &explanation.plan.owner.own {
+        let names = own.encrypted.iter().map(|column| &column.name).chain(&own.sealed);
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        out.push(format!(
+            "the columns come back whenever you ask: if you ask often, keep them (hush decrypt --columns {})",
+            visible(&names.join(","))
+        ));
     }
     let prediction = &explanation.prediction;
     if prediction.groups > MANY_GROUPS {

@@ -9,7 +9,7 @@ use hush::{Error, OwnedTable, OwnerKey, Phases, TableLocation, TableUri};
 use super::{open_key, pins, profile};
 use crate::account::{exposure, moved, precision, released, times};
 use crate::analysis;
-use crate::args::{Query, TokenArgs};
+use crate::args::{Query, TokenArgs, WayArgs};
 use crate::output::write_result;
 use crate::progress::Bar;
 use crate::terminal::{self, say, visible};
@@ -18,7 +18,7 @@ use crate::terminal::{self, say, visible};
 pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     let (start, mut phases) = (Instant::now(), Phases::default());
     let key = phases.time("key", || open_key(&args.key))?;
-    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, link: args.link };
+    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, ways: &args.ways };
     let mut table = phases.time("open", || place.open(&key))?;
     let ask = |table: &OwnedTable| match args.release.digits {
         Some(digits) => table.ask_released(&args.sql, digits, &Bar::default()),
@@ -59,7 +59,7 @@ pub(super) struct Place<'a> {
     pub(super) sql: &'a str,
     pub(super) token: &'a TokenArgs,
     pub(super) threads: usize,
-    pub(super) link: Option<f64>,
+    pub(super) ways: &'a WayArgs,
 }
 
 impl Place<'_> {
@@ -75,7 +75,8 @@ impl Place<'_> {
                 OwnedTable::open_remote(server, &name, key, &pins())?
             }
         };
-        Ok(match self.link {
+        let table = table.with_limits(self.ways.limits());
+        Ok(match self.ways.link {
             Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),
             None => table,
         })

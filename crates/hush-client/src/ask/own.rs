@@ -39,7 +39,7 @@ pub(super) fn answer(
     let clear = opened(&schema, own, &columns)?;
     let half = PrivateHalf { schema, encodings: Vec::new(), pending: None };
     let table = local::table(half, &clear, &[], asked.table.costs.threads)?;
-    let limits = Limits { max_groups: u64::MAX, max_answer_bytes: u64::MAX };
+    let limits = Limits { max_groups: u64::MAX, max_answer_bytes: u64::MAX, ..Limits::default() };
     let digest = table.manifest.digest().to_string();
     let plan = plan_query(&table.half.schema, &[], &table.site(), &digest, &own.query, &limits)?;
     Ok(table.run(plan, Phases::default(), &Silent)?.batches)

@@ -13,6 +13,8 @@ impl PlanError {
             Self::ApproximateColumn { column } => {
                 vec![format!("a range for {column} in the schema makes it exact").into(), clear(column)]
             }
+            Self::NoWay { shown, .. } if shown.is_empty() => fixed(&["one of these ways, or none"]),
+            Self::NoWay { .. } => fixed(&["hide less", "allow it in the schema, then encrypt again"]),
             Self::EncryptedComparison { column, .. } => {
                 vec![clear(column), "filter before encrypting".into()]
             }

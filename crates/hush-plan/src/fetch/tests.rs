@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::error::PlanError;
-use crate::physical::{Limits, plan_query};
+use crate::limits::Limits;
+use crate::physical::plan_query;
 use crate::plan::{QueryPlan, RowsTask, Task};
 use crate::predict::Site;
 use crate::sql::{parse, shown};

@@ -2,7 +2,8 @@
 //! Graphs of planned queries, and where their drawing puts things.
 
 use crate::graph::{Graph, GraphNode};
-use crate::physical::{Limits, plan_query};
+use crate::limits::Limits;
+use crate::physical::plan_query;
 use crate::predict::Site;
 use crate::sql::parse;
 use crate::steps::Actor;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
+use crate::limits::Facet;
 use crate::packing::{Packing, Slots, Sum};
 use crate::plan::{LinearForm, Mask, Moment, MomentFunction, OutputType, OwnerAggregate, ProgramSource};
 use crate::quantity::Quantity;
@@ -252,9 +253,13 @@ fn row_plans_bind_programs_and_fetches() {
 }
 
 fn on_link(text: &str, link: Option<f64>) -> QueryPlan {
-    let schema = patients();
+    of_rows_on_link(6000, text, link)
+}
+
+fn of_rows_on_link(rows: u64, text: &str, link: Option<f64>) -> QueryPlan {
+    let schema = Schema { max_rows: rows.max(10_000), ..patients() };
     let encodings = encodings_for(&schema, &[text]);
-    let site = Site { link, ..Site::local(6000) };
+    let site = Site { link, ..Site::local(rows) };
     let query = parse(&schema, text).unwrap();
     plan_query(&schema, &encodings, &site, "00ff", &query, &Limits::default()).unwrap()
 }
@@ -281,8 +286,9 @@ fn the_way_to_answer_follows_the_link() {
     for plan in [slow, sum] {
         assert!(plan.cost.margin_bits >= 0.0);
         let taken: Vec<_> = plan.ways.iter().filter(|way| way.taken).collect();
-        assert_eq!((plan.ways.len(), taken.len()), (4, 1));
-        assert!(plan.ways.iter().all(|way| way.seconds >= taken[0].seconds));
+        assert_eq!((plan.ways.len(), taken.len()), (5, 1));
+        let others = plan.ways.iter().filter(|way| way.name != WayName::Fetch);
+        assert!(others.into_iter().all(|way| way.seconds >= taken[0].seconds));
         let (small, large) = plan
             .ways
             .iter()
@@ -295,11 +301,12 @@ fn the_way_to_answer_follows_the_link() {
 #[test]
 fn many_groups_are_left_to_the_owner() {
     let text = "SELECT ward, COUNT(*), SUM(age * weight), STDDEV(charges) FROM patients WHERE year = 2023 GROUP BY ward";
-    let groups = |link| on_link(text, link).cost.max_groups;
+    let on_link = |link| of_rows_on_link(60_000, text, link);
+    let groups = |link| on_link(link).cost.max_groups;
     // Fewer over a slow link, never less than are assumed.
     let (local, slow) = (groups(None), groups(Some(1e5)));
-    assert!(slow == 10 && (10..10_000).contains(&local), "{local} {slow}");
-    let plan = on_link(text, Some(1e5));
+    assert!((10..local).contains(&slow) && local < 10_000, "{local} {slow}");
+    let plan = on_link(Some(1e5));
     let Task::Aggregate(task) = &plan.server.task else { panic!() };
     assert_eq!(task.max_groups, slow);
     assert!(
@@ -308,11 +315,11 @@ fn many_groups_are_left_to_the_owner() {
             .iter()
             .any(|line| line.starts_with("with more groups than it adds up, which encrypted"))
     );
-    let gathered = plan.clone().for_groups(11);
-    assert_eq!(plan.clone().for_groups(10), plan);
+    let gathered = plan.clone().for_groups(slow + 1);
+    assert_eq!(plan.clone().for_groups(slow), plan);
     let Task::Rows(rows) = &gathered.server.task else { panic!() };
     let taken = |plan: &QueryPlan| plan.ways.iter().map(|way| way.taken).collect::<Vec<_>>();
-    assert_eq!((taken(&plan), taken(&gathered)), (vec![true, false], vec![false, true]));
+    assert_eq!((taken(&plan), taken(&gathered)), (vec![true, false, false], vec![false, true, false]));
     // The groups were asked for first.
     assert_eq!(gathered.leakage, plan.leakage);
     assert!(gathered.steps[0].what.contains("find more groups than it adds up"), "{:?}", gathered.steps);
@@ -337,9 +344,96 @@ fn many_groups_are_left_to_the_owner() {
         "SELECT ward, SUM(year) FROM patients GROUP BY ward",
         "SELECT ward, SUM(score) FROM patients GROUP BY ward",
     ] {
-        let plan = on_link(one_way, Some(1e5));
-        assert!(plan.gathered.is_none() && plan.ways.is_empty(), "{one_way}");
+        let plan = of_rows_on_link(60_000, one_way, Some(1e5));
+        assert!(plan.gathered.is_none(), "{one_way}");
+        assert_eq!(plan.ways.is_empty(), !one_way.contains("SUM(age)"), "{one_way}");
     }
+}
+
+/// A plan of `patients` for a server at the end of a slow link, within limits.
+fn limited(schema: &Schema, text: &str, limits: &Limits) -> Result<QueryPlan, PlanError> {
+    let encodings = encodings_for(schema, &[text]);
+    let site = Site { link: Some(1e5), ..Site::local(6000) };
+    plan_query(schema, &encodings, &site, "00ff", &parse(schema, text).unwrap(), limits)
+}
+
+#[test]
+fn a_way_that_is_wanted_is_taken_or_refused() {
+    let text = MAIN;
+    let by = |way| limited(&patients(), text, &Limits { way: Some(way), ..Limits::default() });
+    // Few rows over a slow link are quicker than sums of ten groups.
+    let quickest = limited(&patients(), text, &Limits::default()).unwrap();
+    let taken: Vec<_> = quickest.ways.iter().map(|way| (way.name, way.taken)).collect();
+    assert_eq!(taken, [(WayName::Sum, false), (WayName::Gather, false), (WayName::Fetch, true)]);
+    assert_eq!(quickest.server, by(WayName::Fetch).unwrap().server);
+    let sums = by(WayName::Sum).unwrap();
+    assert!(
+        matches!(sums.server.task, Task::Aggregate(_)) && sums.ways.is_empty() && sums.gathered.is_none()
+    );
+    let gather = by(WayName::Gather).unwrap();
+    assert!(gather.owner.regroup.is_some_and(|regroup| !regroup.after_sums));
+    assert!(!gather.steps.iter().any(|step| step.what.contains("more groups")), "{:?}", gather.steps);
+    let error = by(WayName::Rows).unwrap_err();
+    assert_eq!(error.to_string(), "the query is not answered by rows; it is by sum, gather, fetch");
+    // A way that applies says why it cannot.
+    let limits = Limits { way: Some(WayName::Sum), ..Limits::default() };
+    let error = limited(&patients(), "SELECT SUM(visits) FROM patients WHERE age > 65", &limits).unwrap_err();
+    assert_eq!(error.code(), "HUSH-P014");
+}
+
+#[test]
+fn what_is_hidden_is_not_sent() {
+    let text = "SELECT ward, SUM(age) FROM patients WHERE year = 2023 GROUP BY ward";
+    let hidden = |hide: &[Facet], way| {
+        let limits = Limits { hide: hide.iter().copied().collect(), way, ..Limits::default() };
+        limited(&patients(), text, &limits)
+    };
+    for facet in Facet::ALL {
+        let plan = hidden(&[facet], None).unwrap();
+        let Task::Rows(task) = &plan.server.task else { panic!() };
+        assert_eq!((&plan.server.predicate, task.limit), (&None, None));
+        assert!(!serde_json::to_string(&plan.server).unwrap().contains("2023"));
+        let error = hidden(&[facet], Some(WayName::Sum)).unwrap_err();
+        assert_eq!(error.code(), "HUSH-P030");
+        assert!(error.to_string().ends_with(&format!("what is to be hidden: {}", facet.name())), "{error}");
+    }
+    // Sums of all rows show nothing more than the columns; groups show their sizes; a weight that may be missing is a condition.
+    for (text, shown) in [
+        ("SELECT SUM(age), AVG(charges) FROM patients", &[][..]),
+        ("SELECT SUM(age * weight) FROM patients", &Facet::ALL),
+        ("SELECT ward, SUM(age) FROM patients GROUP BY ward", &[Facet::Sizes]),
+        ("SELECT SUM(age) FILTER (WHERE year > 2020) FROM patients", &Facet::ALL),
+        ("SELECT age * visits AS v FROM patients LIMIT 3", &Facet::ALL),
+    ] {
+        for facet in Facet::ALL {
+            let limits = Limits { hide: [facet].into_iter().collect(), ..Limits::default() };
+            let computing = |way| limited(&patients(), text, &Limits { way: Some(way), ..limits }).is_ok();
+            let is_computed = computing(WayName::Sum) || computing(WayName::Rows);
+            assert_eq!(is_computed, !shown.contains(&facet), "{text}, {facet:?}");
+        }
+    }
+    // A schema that allows nothing is as if all were hidden.
+    let schema = Schema { allow: Shown::default(), ..patients() };
+    let plan = limited(&schema, text, &Limits::default()).unwrap();
+    assert_eq!(plan.server.predicate, None);
+    assert!(plan.ways.is_empty());
+}
+
+#[test]
+fn ways_say_where_they_are_even() {
+    let at = |rows, link| of_rows_on_link(rows, MAIN, link);
+    let name = |plan: &QueryPlan| plan.ways.iter().find(|way| way.taken).map(|way| way.name);
+    let large = at(1 << 20, Some(12.5e6));
+    assert_eq!(name(&large), Some(WayName::Sum));
+    let turn = large.ways[2].even_rows.unwrap();
+    assert!(!turn.above && large.ways[0].even_rows.is_none(), "few rows are fetched");
+    // Near that size neither way is clearly quicker.
+    let rows = turn.at as u64;
+    let near = at(rows, Some(12.5e6));
+    let seconds: Vec<f64> = near.ways.iter().map(|way| way.seconds).collect();
+    assert!((0.5..2.0).contains(&(seconds[0] / seconds[2])), "{rows} rows: {seconds:?}");
+    let parts = |way: &Way| way.server_s + way.link_s + way.owner_s;
+    assert!(large.ways.iter().all(|way| (parts(way) / way.seconds - 1.0).abs() < 1e-9));
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub struct Regroup {
     pub clear: Vec<String>,
     /// The task; its sums are over the fetched columns. Only rows that match are there, so that it has no predicate.
     pub task: AggregateTask,
+    /// Whether the server was asked for sums before, and has found more groups than it adds up.
+    pub after_sums: bool,
 }
 
 /// A query on columns that came back. The owner puts them into a table of his own in which nothing is encrypted

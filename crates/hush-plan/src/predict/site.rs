@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The place where a plan is to run, as far as it decides between ways that give the same result.
 
-use super::{ASSUMED_GROUPS, Expected, MachineProfile, TableShape, Work, predict};
+use super::{ASSUMED_GROUPS, Expected, MachineProfile, PartShape, Prediction, TableShape, Work, predict};
 use crate::encoding::Encoding;
 use crate::error::PlanError;
 use crate::plan::{OwnerPlan, ServerPlan, SlotExpr, Task};
+
+/// Predicted seconds and bytes of a plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Price {
+    /// Of the server, without the way there and back.
+    pub(crate) server_s: f64,
+    pub(crate) owner_s: f64,
+    pub(crate) bytes_up: u64,
+    pub(crate) bytes_down: u64,
+}
+
+impl Price {
+    /// Seconds of the way there and back.
+    pub(crate) fn link_s(&self, link: Option<f64>) -> f64 {
+        link.map_or(0.0, |speed| (self.bytes_up + self.bytes_down) as f64 / speed)
+    }
+
+    /// Seconds of all.
+    pub(crate) fn seconds(&self, link: Option<f64>) -> f64 {
+        self.server_s + self.owner_s + self.link_s(link)
+    }
+}
 
 /// A table on a machine at the end of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +44,7 @@ pub struct Site {
 impl Site {
     /// A table of one part with built-in unit costs, one thread and no link.
     pub fn local(rows: u64) -> Self {
-        let part = super::PartShape { rows, ..super::PartShape::default() };
+        let part = PartShape { rows, ..PartShape::default() };
         Self {
             shape: TableShape { parts: vec![part], ..TableShape::default() },
             threads: 1,
@@ -31,8 +53,8 @@ impl Site {
         }
     }
 
-    /// Seconds that a plan takes for so many groups, or if every row matches, and bytes of its answer. What all plans for a query
-    /// have in common (its clear half) is left out.
+    /// The price of a plan for so many groups, or if every row matches. What all plans for a query have in common (its clear half)
+    /// is left out.
     ///
     /// # Errors
     /// [`PlanError::BadEncoding`] for an encoding or parameter set that the table does not have.
@@ -42,7 +64,7 @@ impl Site {
         owner: &OwnerPlan,
         encodings: &[Encoding],
         groups: u64,
-    ) -> Result<(f64, u64), PlanError> {
+    ) -> Result<Price, PlanError> {
         let limit = match &plan.task {
             Task::Rows(task) => task.limit,
             Task::Aggregate(_) => None,
@@ -52,9 +74,24 @@ impl Site {
         let mut prediction = predict(plan, encodings, &self.shape, &expected, self.threads)?;
         prediction.work.add(of_rows(plan, owner, rows, ASSUMED_GROUPS));
         let times = self.profile.times(&prediction);
-        let bytes = prediction.bytes_up + prediction.bytes_down;
-        let way = self.link.map_or(0.0, |speed| bytes as f64 / speed);
-        Ok((times.server_s + times.owner_s + way, prediction.bytes_down))
+        let Prediction { bytes_up, bytes_down, .. } = prediction;
+        Ok(Price { server_s: times.server_s, owner_s: times.owner_s, bytes_up, bytes_down })
+    }
+
+    /// The same place with a table of so many rows in one part, of files as large for each row.
+    pub(crate) fn of_size(&self, rows: u64) -> Self {
+        let now = u128::from(self.shape.rows().max(1));
+        let scaled = |bytes: fn(&PartShape) -> u64| {
+            let bytes: u64 = self.shape.parts.iter().map(bytes).sum();
+            (u128::from(bytes) * u128::from(rows) / now) as u64
+        };
+        let part = PartShape {
+            rows,
+            clear_bytes: scaled(|part| part.clear_bytes),
+            encrypted_bytes: scaled(|part| part.encrypted_bytes),
+            ..self.shape.parts.first().copied().unwrap_or_default()
+        };
+        Self { shape: TableShape { parts: vec![part], ..self.shape.clone() }, ..self.clone() }
     }
 }
 
@@ -72,10 +109,11 @@ pub fn of_rows(plan: &ServerPlan, owner: &OwnerPlan, rows: u64, groups: u64) -> 
             Work { owner_evaluated, owner_cells, owner_windowed, ..Work::default() }
         }
         (None, Some(_)) => Work { owner_regrouped: rows * (clear + objects as u64), ..Work::default() },
-        (Some(_), _) => {
+        (Some(regroup), _) => {
             let owner_regrouped = rows * (clear + objects as u64);
             // The server has counted groups before it refused.
-            let (queries, grouped_rows) = (1, rows);
+            let queries = u64::from(regroup.after_sums);
+            let grouped_rows = queries * rows;
             let owner = Work { owner_evaluated, owner_regrouped, owner_groups: groups, ..Work::default() };
             Work { queries, grouped_rows, ..owner }
         }

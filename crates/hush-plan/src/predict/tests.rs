@@ -2,7 +2,8 @@
 //! Counts against hand-made ones, and profiles. That bytes equal those of real answers, `hush-client` tests.
 
 use super::*;
-use crate::physical::{Limits, plan_query};
+use crate::limits::Limits;
+use crate::physical::plan_query;
 use crate::plan::QueryPlan;
 use crate::sql::parse;
 use crate::tables::{encodings_for, patients};

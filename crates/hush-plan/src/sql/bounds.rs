@@ -77,6 +77,24 @@ pub fn check_expression(text: &str) -> Result<(), TextFault> {
     if tokens.iter().any(|token| is_select(&token.token)) { Err(TextFault::Query) } else { Ok(()) }
 }
 
+/// Whether a text and number of the question stand in an expression that a server is sent, but for the digits of types.
+pub(crate) fn has_literal(text: &str) -> bool {
+    let Ok(Ok(tokens)) = EXPRESSION.read(text, true) else { return true };
+    let mut is_type = false;
+    let mut of_type = false;
+    tokens.iter().any(|token| {
+        match &token.token {
+            Token::Word(word) => is_type = word.keyword == Keyword::DECIMAL,
+            Token::LParen => of_type = is_type,
+            Token::RParen => (is_type, of_type) = (false, false),
+            Token::Number(..) => return !of_type,
+            token if token.to_string().starts_with('\'') => return true,
+            _ => {}
+        }
+        false
+    })
+}
+
 /// The parser's message without the token that it found, which may be a value.
 pub(super) fn syntax(message: &str) -> PlanError {
     let place = message.rfind(" at Line:").map_or("", |at| &message[at..]);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way for everything else: columns come back, and the owner answers the whole query on them ([`crate::fetch`]).
+//! The way for every question: columns come back, and the owner answers the whole query on them ([`crate::fetch`]).
 //!
-//! Offered where no other way answers.
+//! *What it shows.* The columns, and which rows of them go back: those that a condition on clear columns leaves. Where that must stay hidden, all
+//! rows go back.
 
 use super::{Case, Proposal, cost, rows};
 use crate::bounds::Bounds;
 use crate::catalog::{AnswerForm, Rounded, UsableEncoding};
 use crate::error::PlanError;
 use crate::fetch::{self, Fetch};
+use crate::limits::WayName;
 use crate::plan::{OwnColumn, OwnQuery, OwnerPlan, RowsTask, Task};
 use crate::schema::{Column, Protection};
 use crate::sql::quoted;
@@ -17,12 +19,15 @@ use crate::sql::quoted;
 /// # Errors
 /// Those of [`fetch::compile`]; [`PlanError::MissingLayout`] for a column that is not stored so that it can be given back.
 pub(super) fn plan(case: &Case<'_>, before: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
-    if !before.is_empty() {
-        return Ok(Vec::new());
-    }
-    let Some(fetch) = fetch::compile(case.schema, case.query, case.catalog.rows())? else {
+    let Some(mut fetch) = fetch::compile(case.schema, case.query, case.catalog.rows())? else {
         return Ok(Vec::new());
     };
+    if fetch.encrypted.is_empty() && fetch.sealed.is_empty() && !before.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !case.hide.is_empty() {
+        (fetch.filter, fetch.limit) = (None, None);
+    }
     let whole = in_form(case, &fetch, AnswerForm::Residues)?;
     let rounded = in_form(case, &fetch, AnswerForm::Rounded)?;
     let is_other = |task: &Task| matches!(task, Task::Rows(task) if !task.fetch_bits.is_empty());
@@ -51,15 +56,16 @@ fn in_form(case: &Case<'_>, fetch: &Fetch<'_>, form: AnswerForm) -> Result<Propo
         query: case.query.clone(),
     };
     let bounds = Bounds { fetched: fetched.iter().map(UsableEncoding::bound).collect(), ..Bounds::default() };
-    let how = if is_rounded { "rounded" } else { "as they are" };
     Ok(Proposal {
-        what: format!("you answer on columns that come back {how}"),
+        name: WayName::Fetch,
+        what: "columns come back, and you answer on them".to_owned(),
         tells: rows::tells(&task),
         task: Task::Rows(task),
         filter: fetch.filter.clone(),
         owner: OwnerPlan { own: Some(own), bounds, ..OwnerPlan::default() },
         cost: cost::of_rows(&fetched, &[], &[]),
-        clear_bytes: 0,
+        // Groups have a clear half of a row for each group; here it has one for each row.
+        clear_bytes: if case.query.is_grouped() { case.clear_bytes(fetch.clear.len()) } else { 0 },
     })
 }
 

@@ -5,7 +5,7 @@
 //! quantity, whatever the number of groups. With many groups the rows are less, and nothing else has to be published for it: no key with
 //! which a server could pack the sums of many groups in one ciphertext.
 //!
-//! Nobody knows the number of groups beforehand. The plan therefore tells the server up to how many the sums are the quicker way; it
+//! Nobody knows the number of groups beforehand. A plan for sums therefore tells the server up to how many these are the quicker way; it
 //! counts groups before it adds anything up, and with more it refuses. Then the rows are asked for.
 
 use super::{Case, Proposal, cost, rows};
@@ -13,12 +13,10 @@ use crate::bounds::Bounds;
 use crate::catalog::{AnswerForm, UsableEncoding};
 use crate::encoding::EncodingId;
 use crate::error::PlanError;
+use crate::limits::WayName;
 use crate::plan::{AggregateTask, OwnerPlan, Regroup, RowsTask, Task};
 use crate::schema::Protection;
 use crate::sql::quoted;
-
-/// Bytes of a clear value in an answer; texts are some longer.
-const CLEAR_CELL_BYTES: u64 = 8;
 
 /// Proposes answers in residues and rounded ones. Applies if an exact encrypted quantity is summed in groups and there may be many groups.
 ///
@@ -65,19 +63,23 @@ fn with_rows(
         operand_limit_log2: 0,
         limit: None,
     };
-    let regroup =
-        Regroup { clear: clear.to_vec(), task: AggregateTask { max_groups: u64::MAX, ..task.clone() } };
+    let regroup = Regroup {
+        clear: clear.to_vec(),
+        task: AggregateTask { max_groups: u64::MAX, ..task.clone() },
+        after_sums: false,
+    };
     let bounds =
         Bounds { fetched: fetched.iter().map(UsableEncoding::bound).collect(), ..owner.bounds.clone() };
     let tells = rows::tells(&rows);
     Some(Proposal {
+        name: WayName::Gather,
         what: "you group the rows".to_owned(),
         task: Task::Rows(rows),
         filter: case.query.filter.clone(),
         owner: OwnerPlan { regroup: Some(regroup), bounds, ..owner.clone() },
         cost: cost::of_rows(&fetched, &[], &[]),
         // Sums have a clear half of a row for each group; here it has one for each row.
-        clear_bytes: case.catalog.rows() * (1 + clear.len() as u64) * CLEAR_CELL_BYTES,
-        tells: tells.into_iter().map(|line| format!("with more groups than it adds up, {line}")).collect(),
+        clear_bytes: case.clear_bytes(clear.len()),
+        tells,
     })
 }

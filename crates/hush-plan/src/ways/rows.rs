@@ -14,6 +14,7 @@ use crate::by_row::{self, ByRow, Source};
 use crate::catalog::{AnswerForm, BoundProgram, Catalog, Rounded, UsableEncoding};
 use crate::error::PlanError;
 use crate::leakage::{list, numbered};
+use crate::limits::WayName;
 use crate::plan::{OwnerPlan, OwnerProgram, ProgramSource, RowsTask, SlotExpr, Task};
 use crate::quantity::Quantity;
 use crate::sql::Query;
@@ -126,6 +127,7 @@ impl<'p, 'a> Bound<'p, 'a> {
         };
         let (what, tells) = (describe(&task, &owner), tells(&task));
         Proposal {
+            name: WayName::Rows,
             what,
             task: Task::Rows(task),
             filter: query.filter.clone(),

@@ -7,6 +7,7 @@ use crate::catalog::UsableEncoding;
 use crate::error::PlanError;
 use crate::grouped;
 use crate::leakage::{list, numbered};
+use crate::limits::WayName;
 use crate::plan::{AggregateTask, EncryptedSum, OwnerPlan, Task};
 use crate::range::Interval;
 use crate::sql::{Query, shown};
@@ -16,7 +17,7 @@ use crate::sql::{Query, shown};
 /// # Errors
 /// Those of [`grouped::compile`], and what no encoding of the table can do.
 pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
-    let Case { schema, catalog, query, limits, shape } = *case;
+    let Case { schema, catalog, query, limits, shape, .. } = *case;
     if !query.is_grouped() {
         return Ok(Vec::new());
     }
@@ -51,7 +52,7 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
     let tells = tells(query, &task);
     let what = "the server adds up".to_owned();
     let (task, filter) = (Task::Aggregate(task), query.filter.clone());
-    Ok(vec![Proposal { what, task, filter, owner, cost, clear_bytes: 0, tells }])
+    Ok(vec![Proposal { name: WayName::Sum, what, task, filter, owner, cost, clear_bytes: 0, tells }])
 }
 
 /// Sentences on what the server learns.

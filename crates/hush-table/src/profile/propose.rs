@@ -68,6 +68,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         moments: Vec::new(),
         edge: false,
         erasable: false,
+        allow: hush_plan::Shown::ALL,
         release: None,
     };
     columns.iter_mut().for_each(|column| keep_possible_purposes(&schema, column));

@@ -51,6 +51,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         moments: Vec::new(),
         edge: false,
         erasable: false,
+        allow: hush_plan::Shown::ALL,
         release: None,
     }
 }

@@ -15,6 +15,7 @@ use super::super::{
 };
 use super::write::{CENSORED, PROPOSAL_LINE, date_format_name, note_text, protection_name, type_name};
 use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
+use crate::limits::{Facet, Shown};
 
 /// Reads a schema file.
 ///
@@ -61,7 +62,8 @@ struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 13] = [
+        const KEYS: [&str; 14] = [
+            "allow",
             "approved_by",
             "columns",
             "edge",
@@ -102,6 +104,7 @@ impl Reader<'_> {
             moments: Vec::new(),
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
+            allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,
             release: top.get("release").map(|value| self.release(value)).transpose()?,
         };
         if let Some(value) = top.get("moments") {
@@ -132,6 +135,13 @@ impl Reader<'_> {
     fn flag(&self, top: &DeTable<'_>, name: &'static str) -> Result<bool, SchemaError> {
         let Some(value) = top.get(name) else { return Ok(false) };
         value.get_ref().as_bool().ok_or_else(|| self.wrong(value, SCHEMA, name, "true or false"))
+    }
+
+    fn allow(&self, value: &Value<'_>) -> Result<Shown, SchemaError> {
+        let facets = self.texts(value, SCHEMA, "allow")?;
+        let facets = facets.iter().map(|name| Facet::named(name));
+        let expected = "a list of \"constants\", \"pattern\", \"sizes\"";
+        facets.collect::<Option<Shown>>().ok_or_else(|| self.wrong(value, SCHEMA, "allow", expected))
     }
 
     fn release(&self, value: &Value<'_>) -> Result<ReleaseBudget, SchemaError> {

@@ -5,6 +5,7 @@ use super::super::units::type_bounds;
 use super::super::{Column, ColumnType, DateFormat, Purpose, ReleaseBudget, UnitRange, Written};
 use super::*;
 use crate::error::Front;
+use crate::limits::Facet;
 
 const EXAMPLE: &str = r#"# Proposal. Contains no values from your data.
 format = 1
@@ -212,6 +213,7 @@ fn random_schemas_survive_the_round_trip() {
             products: numbers.windows(2).map(<[String]>::to_vec).collect(),
             edge: random.below(2) == 0,
             erasable: random.below(2) == 0,
+            allow: Facet::ALL.into_iter().filter(|_| random.below(3) > 0).collect(),
             release: (random.below(2) == 0).then(|| ReleaseBudget {
                 digits: random.below(16) as u8,
                 answers: 1 + random.below(1 << 16) as u32,
@@ -315,6 +317,7 @@ fn an_edit_is_what_the_edited_file_would_be() {
         (None, "products", Some(Setting::Lists(vec![vec!["bp".to_owned()]])), "HUSH-S008"),
         (None, "edge", text("yes"), "HUSH-S008"),
         (None, "erasable", text("yes"), "HUSH-S008"),
+        (None, "allow", text("constants"), "HUSH-S008"),
     ] {
         assert_eq!(edit(&schema, column, &[(key, setting)]).unwrap_err().code(), code, "{column:?} {key}");
     }

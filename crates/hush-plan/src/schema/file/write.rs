@@ -8,6 +8,7 @@ use super::super::{
     Column, ColumnType, DateFormat, Protection, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
 };
 use super::{FORMAT, UNLISTED};
+use crate::limits::{Facet, Shown};
 
 /// First line of a file that nobody has approved yet.
 pub(super) const PROPOSAL_LINE: &str = "# Proposal. Contains no values from your data.";
@@ -90,6 +91,15 @@ fn head(out: &mut String, schema: &Schema) {
         line(
             out,
             "erasable = true      # the secrets' roots are in the key file alone, and can be forgotten",
+        );
+    }
+    if schema.allow != Shown::ALL {
+        line(
+            out,
+            &format!(
+                "allow = {}      # what queries may show the server",
+                quoted_list(schema.allow.iter().map(Facet::name))
+            ),
         );
     }
     if let Some(ReleaseBudget { digits, answers }) = schema.release {

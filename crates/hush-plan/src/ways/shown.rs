@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a question shows the server, beside the columns that it names: found from the plan that is sent, so that no way can say less of itself.
+
+use crate::limits::{Facet, Shown};
+use crate::plan::{ServerPlan, SlotExpr, Task};
+use crate::sql::has_literal;
+
+/// What a plan shows.
+pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
+    let has_condition = plan.predicates().next().is_some();
+    let (has_groups, has_limit, has_constant) = match &plan.task {
+        Task::Aggregate(task) => (!task.keys.is_empty(), false, false),
+        Task::Rows(task) => (false, task.limit.is_some(), task.programs.iter().any(names_constant)),
+    };
+    let has_constant = has_constant || plan.expressions().any(has_literal);
+    let found = [
+        (Facet::Constants, has_constant || has_condition || has_limit),
+        (Facet::Pattern, has_condition || has_limit),
+        (Facet::Sizes, has_condition || has_groups || has_limit),
+    ];
+    found.into_iter().filter_map(|(facet, is_shown)| is_shown.then_some(facet)).collect()
+}
+
+fn names_constant(program: &SlotExpr) -> bool {
+    match program {
+        SlotExpr::Constant(_) => true,
+        SlotExpr::Clear(_) | SlotExpr::Column(_) => false,
+        SlotExpr::Neg(inner) => names_constant(inner),
+        SlotExpr::Add(left, right) | SlotExpr::Sub(left, right) | SlotExpr::Mul(left, right) => {
+            names_constant(left) || names_constant(right)
+        }
+    }
+}
