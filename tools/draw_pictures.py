@@ -6,7 +6,7 @@
     draw_pictures.py --check      draws nothing; fails if a picture is not what would be drawn
     draw_pictures.py --capture    first runs the programs for what they print; needs HUSH_BIN, a folder with `hush`, and pyarrow
 
-Figures that were measured stand in docs/pictures/figures.json with the command that prints them.
+Figures that were measured stand in docs/pictures/figures.json and curves.json with the command that prints them.
 """
 
 import json
@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-from pictures import architecture, bars, capture, sides
+from pictures import architecture, bars, capture, curves, sides
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -50,6 +50,8 @@ def pictures() -> dict[str, str]:
     }
     for name, figure in read("figures.json").items():
         drawn[f"{name}.svg"] = bars.draw(figure)
+    for name, figure in read("curves.json").items():
+        drawn[f"{name}.svg"] = curves.draw(figure)
     return drawn
 
 

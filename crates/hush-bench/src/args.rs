@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hush_bench::{
-    analytics, appends, compactions, deletions, edge_grid, encryption, libraries, predictions, split_table,
+    analytics, appends, compactions, conditions, deletions, edge_grid, encryption, libraries, predictions,
+    split_table,
 };
 use hush_terminal::size;
 
@@ -43,6 +44,8 @@ pub(crate) enum Benchmark {
     Appends(Appends),
     /// Parts of a table written anew, beside encrypting the same rows
     Compact(Compact),
+    /// Questions about encrypted columns by every way that answers them, over several links
+    Conditions(Conditions),
     /// One row that goes out of a table, and one that gets a new value, found by clear and by sealed columns
     Delete(Delete),
     /// Predicted bytes and times of queries of every kind beside measured ones
@@ -141,6 +144,31 @@ pub(crate) struct Delete {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Conditions {
+    /// Rows of each table, separated by commas
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000], value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: Vec<u64>,
+    /// Speeds of the link in megabit per second, separated by commas
+    #[arg(long, value_delimiter = ',', default_values_t = [10.0, 100.0, 1000.0], value_parser = link_speed)]
+    pub(crate) links: Vec<f64>,
+    /// Seed of the tables
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of each query by each way
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Megabit per second of a link.
+fn link_speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "expected a number of megabit per second".to_owned())?;
+    if (0.001..=1e7).contains(&speed) { Ok(speed) } else { Err("expected 0.001 to 10000000".to_owned()) }
 }
 
 #[derive(Debug, Args)]
@@ -405,6 +433,15 @@ impl Encryption {
         let Self { rows, seed, repeat, .. } = *self;
         let python = (!self.skip_peers).then(|| self.python.clone());
         encryption::Options { rows, seed, repeat, limits: self.limits.clone(), threads, python }
+    }
+}
+
+impl Conditions {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> conditions::Options {
+        let Self { rows, links, seed, repeat, .. } = self;
+        let (rows, links) = (rows.clone(), links.clone());
+        conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads }
     }
 }
 

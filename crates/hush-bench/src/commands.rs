@@ -7,8 +7,8 @@ use std::process::Command;
 
 use hush::{Error, ProfileInUse};
 use hush_bench::{
-    BenchError, analytics, appends, compactions, deletions, edge_grid, encryption, libraries, predictions,
-    split_table,
+    BenchError, analytics, appends, compactions, conditions, deletions, edge_grid, encryption, libraries,
+    predictions, split_table,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -16,8 +16,8 @@ use hush_terminal::{say, visible};
 use serde::Serialize;
 
 use crate::args::{
-    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Delete, EdgeGrid, Encryption, Libraries,
-    LweAgcd, Predictions, SplitTable,
+    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Delete, EdgeGrid, Encryption,
+    Libraries, LweAgcd, Predictions, SplitTable,
 };
 
 /// Runs a benchmark and prints its report.
@@ -30,6 +30,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Analytics(args) => analytics(args, threads),
         Benchmark::Appends(args) => appends(args, threads),
         Benchmark::Compact(args) => compact(args, threads),
+        Benchmark::Conditions(args) => conditions(args, threads),
         Benchmark::Delete(args) => delete(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
@@ -85,6 +86,13 @@ fn predictions(args: &Predictions, threads: usize) -> Result<(), Error> {
     let (options, profile) = (args.options(threads), profile());
     let measured = predictions::run(&options, &profile).map_err(to_error)?;
     report(args.json, &measured, || predictions::text(&options, &profile, &measured))
+}
+
+fn conditions(args: &Conditions, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let cases = conditions::run(&options).map_err(to_error)?;
+    report(args.json, &cases, || conditions::text(&options, &cases))?;
+    all_right("question", conditions::wrong(&cases))
 }
 
 fn appends(args: &Appends, threads: usize) -> Result<(), Error> {

@@ -14,6 +14,7 @@ pub mod analytics;
 pub mod appends;
 mod axis;
 pub mod compactions;
+pub mod conditions;
 pub mod deletions;
 pub mod edge_grid;
 pub mod encryption;

@@ -106,7 +106,8 @@ pub fn run(options: &Options, profile: &ProfileInUse) -> Result<Vec<Measured>, B
     let mut measured = Vec::new();
     for rows in &options.rows {
         let directory = tempfile::tempdir()?;
-        let table = Tables::new(directory.path(), *rows, options)?;
+        let queries: Vec<&str> = QUERIES.iter().map(|(_, sql)| *sql).collect();
+        let table = Tables::new(directory.path(), (*rows, options.seed), &queries, options.threads)?;
         for (query, sql) in QUERIES {
             measured.push(table.measure(query, sql, options, profile)?);
         }
@@ -115,27 +116,32 @@ pub fn run(options: &Options, profile: &ProfileInUse) -> Result<Vec<Measured>, B
 }
 
 /// The same rows encrypted and in the clear.
-struct Tables {
-    key: OwnerKey,
-    encrypted: std::path::PathBuf,
-    clear: std::path::PathBuf,
+pub(crate) struct Tables {
+    pub(crate) key: OwnerKey,
+    pub(crate) encrypted: std::path::PathBuf,
+    pub(crate) clear: std::path::PathBuf,
     rows: u64,
 }
 
 impl Tables {
-    fn new(directory: &Path, rows: u64, options: &Options) -> Result<Self, BenchError> {
+    /// So many rows from a seed, encrypted for a workload.
+    pub(crate) fn new(
+        directory: &Path,
+        (rows, seed): (u64, u64),
+        queries: &[&str],
+        threads: usize,
+    ) -> Result<Self, BenchError> {
         let csv = directory.join(format!("{NAME}.csv"));
         let mut out = BufWriter::new(File::create(&csv)?);
         writeln!(out, "{}", COLUMNS.join(","))?;
         for row in 0..rows {
-            let draw = |column: u64, bound: u64| mix(options.seed ^ mix(row << 8 | column)) % bound;
+            let draw = |column: u64, bound: u64| mix(seed ^ mix(row << 8 | column)) % bound;
             let (a, b) = (draw(4, 100_000), draw(5, 1_000_000));
             let (c, d) = (draw(6, 1000), draw(7, 1000) as i64 - 500);
             writeln!(out, "{row},{},{},n{},{a},{b},{c},{d}", draw(1, 8), draw(2, 1000), draw(3, 100_000))?;
         }
         out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         let workload = directory.join("queries.sql");
-        let queries: Vec<&str> = QUERIES.iter().map(|(_, sql)| *sql).collect();
         std::fs::write(&workload, queries.join(";\n"))?;
         let key = OwnerKey::temporary().map_err(hush::Error::from)?;
         let table = |name: &str, encrypts: bool| {
@@ -153,7 +159,7 @@ impl Tables {
                 schema,
                 output: output.clone(),
                 workload: encrypts.then(|| workload.clone()),
-                threads: options.threads,
+                threads,
                 memory_limit: None,
                 pins: Pins::forgetful(),
                 replace: true,

@@ -58,10 +58,10 @@ pub fn plan_query(
     if needed > limit {
         return Err(PlanError::AnswerTooLarge { needed, limit });
     }
-    let (is_fetch, tells) = (taken.name == WayName::Fetch, taken.tells.clone());
+    let tells = taken.tells.clone();
     let mut plan = planner.finish(taken, ways.clone(), &tells)?;
     let lacking = refusals.into_iter().map(|(_, refusal)| refusal).find(PlanError::is_of_encodings);
-    if let Some(refusal) = lacking.filter(|_| is_fetch) {
+    if let Some(refusal) = lacking.filter(|_| plan.way == WayName::Fetch) {
         plan.notes.push(format!("you answer this by yourself on columns that come back, because {refusal}"));
     }
     if let Some(instead) = instead {
@@ -150,7 +150,7 @@ impl Planner<'_> {
     /// More SQL than a server parses.
     fn finish(&self, proposal: Proposal, ways: Vec<Way>, tells: &[String]) -> Result<QueryPlan, PlanError> {
         let Self { schema, encodings, .. } = *self;
-        let Proposal { task, filter, owner, cost, .. } = proposal;
+        let Proposal { name: way, task, filter, owner, cost, .. } = proposal;
         // What is told of it is about the condition that the server has.
         let query = &Query { filter: filter.clone(), ..self.query.clone() };
         let mut leakage = leakage::of_query(schema, encodings, self.site.shape.rows(), query, &task, tells);
@@ -164,7 +164,7 @@ impl Planner<'_> {
         server.predicates().try_for_each(Predicate::check_size)?;
         server.expressions().try_for_each(check_expression)?;
         let notes = query.notes();
-        Ok(QueryPlan { server, owner, cost, leakage, graph, steps, notes, ways, gathered: None })
+        Ok(QueryPlan { server, owner, cost, leakage, graph, steps, notes, way, ways, gathered: None })
     }
 }
 

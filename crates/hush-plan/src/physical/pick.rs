@@ -9,12 +9,12 @@ use crate::predict::{ASSUMED_GROUPS, Price, Site};
 use crate::report::{Turn, Way};
 use crate::ways::Proposal;
 
-/// How much quicker columns that come back have to be than every way in which a server computes. Predictions are hardly better.
+/// How much quicker rows that come back have to be than every way in which a server computes. Predictions are hardly better.
 const CLEARLY: f64 = 1.3;
 
 /// Rows of tables for which ways are compared, to find where they are even.
-const SIZES: [u64; 11] = {
-    let mut sizes = [64; 11];
+const SIZES: [u64; 10] = {
+    let mut sizes = [64; 10];
     let mut place = 1;
     while place < sizes.len() {
         sizes[place] = 4 * sizes[place - 1];
@@ -62,29 +62,25 @@ impl Planner<'_> {
         Ok(Picked { taken, instead: second.and_then(take), ways })
     }
 
-    /// The place of the least time; of equals the first. Columns that come back have to be clearly quicker than the rest.
+    /// The place of the least time; of equals the first. Rows that come back have to be clearly quicker than what a server computes.
     fn quickest(&self, priced: &[(Price, Proposal)]) -> usize {
-        let time =
-            |place: &usize| priced.get(*place).map_or(f64::MAX, |(price, _)| price.seconds(self.site.link));
-        let least = |places: Vec<usize>| places.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
-        let is = |name: WayName| move |place: &usize| priced.get(*place).is_some_and(|(_, p)| p.name == name);
-        let places = 0..priced.len();
-        let is_summed = places.clone().any(|place| is(WayName::Sum)(&place));
-        // Beside sums, rows are for more groups than these.
-        let computed = places
-            .clone()
-            .filter(|place| !is(WayName::Fetch)(place) && !(is_summed && is(WayName::Gather)(place)));
-        let computed = least(computed.collect());
-        let is_small = |place: &usize| {
-            priced.get(*place).is_some_and(|(price, _)| price.bytes_down <= self.limits.max_answer_bytes)
+        let is_summed = priced.iter().any(|(_, proposal)| proposal.name == WayName::Sum);
+        let comes_back = |proposal: &Proposal| match proposal.name {
+            WayName::Fetch => true,
+            WayName::Gather => is_summed,
+            WayName::Sum | WayName::Rows => false,
         };
-        let fetched = least(places.filter(is(WayName::Fetch)).collect());
-        match (computed, fetched) {
-            (Some(computed), Some(fetched)) => {
-                let is_clear = time(&fetched) * CLEARLY < time(&computed);
-                if is_clear && is_small(&fetched) { fetched } else { computed }
+        let seconds = |price: &Price| price.seconds(self.site.link);
+        let least = |of_rows: bool| {
+            let some = priced.iter().enumerate().filter(|(_, (_, proposal))| comes_back(proposal) == of_rows);
+            some.min_by(|(_, (a, _)), (_, (b, _))| seconds(a).total_cmp(&seconds(b)))
+        };
+        match (least(false), least(true)) {
+            (Some((place, (computed, _))), Some((instead, (back, _)))) => {
+                let is_small = back.bytes_down <= self.limits.max_answer_bytes;
+                if is_small && seconds(back) * CLEARLY < seconds(computed) { instead } else { place }
             }
-            (computed, fetched) => computed.or(fetched).unwrap_or(0),
+            (computed, back) => computed.or(back).map_or(0, |(place, _)| place),
         }
     }
 

@@ -4,6 +4,7 @@
 use super::owner::OwnerPlan;
 use super::server::{ServerPlan, Task};
 use crate::graph::Graph;
+use crate::limits::WayName;
 use crate::report::{Cost, Leakage, Way};
 use crate::steps::Step;
 
@@ -24,6 +25,8 @@ pub struct QueryPlan {
     pub steps: Vec<Step>,
     /// Sentences on values that the result lacks though somebody may expect them.
     pub notes: Vec<String>,
+    /// Its way to answer.
+    pub way: WayName,
     /// The ways that were weighed against one another, this one among them; empty where there was only one.
     pub ways: Vec<Way>,
     /// How a query of more than [`Cost::max_groups`] groups is answered instead, if it can be: the rows that match go back, and the

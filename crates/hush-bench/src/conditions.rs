@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Questions about encrypted columns by every way that answers them, over links of several speeds: what each takes, and whether the way
+//! that the planner takes is the quickest.
+//!
+//! Server and owner are one process and are measured; the link's time is its bytes over its speed. Every result is compared with that of the same
+//! rows in the clear.
+
+use std::fmt::Write as _;
+
+use hush::{OwnedTable, Pins, QueryLimits, Silent, WayName};
+use serde::Serialize;
+
+use crate::BenchError;
+use crate::aligned::{align, figure_text};
+use crate::analytics::{cells, relative_error};
+use crate::predictions::Tables;
+use crate::split_table::{Check, median};
+
+/// The queries, with a name for each.
+const QUERIES: &[(&str, &str)] = &[
+    ("total", "SELECT SUM(a) FROM t"),
+    ("filter", "SELECT SUM(a), AVG(b) FROM t WHERE k > 300"),
+    ("8 groups", "SELECT g, COUNT(*), AVG(a), VARIANCE(c) FROM t GROUP BY g ORDER BY g"),
+    ("1000 groups", "SELECT k, SUM(a) FROM t GROUP BY k ORDER BY k"),
+    ("columns", "SELECT id, a, b FROM t"),
+    ("product", "SELECT id, a * c + b FROM t"),
+    ("few rows", "SELECT id, a FROM t WHERE k < 10"),
+    ("condition", "SELECT COUNT(*), SUM(a) FROM t WHERE b > 500000"),
+    ("conditions", "SELECT COUNT(*), SUM(a) FROM t WHERE b > 500000 AND c BETWEEN 10 AND 90 AND k < 500"),
+    ("group", "SELECT c, COUNT(*), SUM(a) FROM t GROUP BY c ORDER BY c"),
+    ("median", "SELECT g, MEDIAN(b) FROM t GROUP BY g ORDER BY g"),
+    ("top 10", "SELECT id, b FROM t ORDER BY b DESC, id LIMIT 10"),
+];
+/// Doubles from the same exact sums differ in their last bits at most.
+const TOLERANCE: f64 = 1e-12;
+/// Bytes a second of a link of one megabit a second.
+const BYTES_PER_MEGABIT: f64 = 125_000.0;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Rows of each table.
+    pub rows: Vec<u64>,
+    /// Speeds of the link, in megabit per second.
+    pub links: Vec<f64>,
+    /// Seed of the tables.
+    pub seed: u64,
+    /// Repetitions of each query by each way.
+    pub repeat: u32,
+    /// Threads of the engine.
+    pub threads: usize,
+}
+
+/// One query by one way.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// The way.
+    pub way: WayName,
+    /// Median seconds of server and owner.
+    pub computing_s: f64,
+    /// Bytes of plan and answer.
+    pub bytes: u64,
+    /// The same with the link.
+    pub seconds: f64,
+}
+
+/// One query on one table over one link.
+#[derive(Clone, Debug, Serialize)]
+pub struct Case {
+    /// The query's name.
+    pub query: &'static str,
+    /// The query.
+    pub sql: &'static str,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Speed of the link, in megabit per second.
+    pub link: f64,
+    /// Every way that answers it.
+    pub ways: Vec<Measured>,
+    /// The way that the planner takes.
+    pub taken: WayName,
+    /// The time of the way taken over the least.
+    pub over_best: f64,
+    /// The largest relative error of any way beside the same rows in the clear.
+    pub check: Check,
+}
+
+/// Asks every query of every table over every link by every way.
+///
+/// # Errors
+/// Hushtable refuses, or files cannot be written.
+pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
+    let queries: Vec<&str> = QUERIES.iter().map(|(_, sql)| *sql).collect();
+    let mut cases = Vec::new();
+    for rows in &options.rows {
+        let directory = tempfile::tempdir()?;
+        let tables = Tables::new(directory.path(), (*rows, options.seed), &queries, options.threads)?;
+        for (query, sql) in QUERIES {
+            for link in &options.links {
+                cases.push(measure(&tables, (query, sql), (*rows, *link), options)?);
+            }
+        }
+    }
+    Ok(cases)
+}
+
+fn open(tables: &Tables, link: f64, way: Option<WayName>, threads: usize) -> Result<OwnedTable, BenchError> {
+    let table = OwnedTable::open_directory(&tables.encrypted, &tables.key, &Pins::forgetful(), threads);
+    let limits = QueryLimits { way, ..QueryLimits::default() };
+    Ok(table.map_err(hush::Error::from)?.with_link(Some(link * BYTES_PER_MEGABIT)).with_limits(limits))
+}
+
+fn measure(
+    tables: &Tables,
+    (query, sql): (&'static str, &'static str),
+    (rows, link): (u64, f64),
+    options: &Options,
+) -> Result<Case, BenchError> {
+    let threads = options.threads;
+    let clear = OwnedTable::open_directory(&tables.clear, &tables.key, &Pins::forgetful(), threads);
+    let expected = clear.and_then(|table| table.ask(sql, &Silent)).map_err(hush::Error::from)?;
+    let expected = cells(&expected.batches)?;
+    let plan = open(tables, link, None, threads)?.plan(sql).map_err(hush::Error::from)?;
+    let taken = plan.way;
+    let mut found: Vec<WayName> = plan.ways.iter().map(|way| way.name).chain([taken]).collect();
+    found.sort_unstable_by_key(|way| WayName::ALL.iter().position(|other| other == way));
+    found.dedup();
+    // Sums that give way to rows where there are many groups are neither of the two.
+    let asked = found.iter().copied().map(Some).chain(plan.gathered.is_some().then_some(None));
+    let asked: Vec<Option<WayName>> = asked.collect();
+    let mut worst = 0.0_f64;
+    let mut runs = vec![(Vec::new(), 0); asked.len()];
+    // In turns, so that all ways meet the same neighbours on the machine.
+    for _ in 0..options.repeat.max(1) {
+        for (way, (times, bytes)) in asked.iter().zip(&mut runs) {
+            let outcome = open(tables, link, *way, threads)?.ask(sql, &Silent);
+            let outcome = outcome.map_err(hush::Error::from)?;
+            times.push(outcome.phases.of("server") + outcome.phases.of("decrypt"));
+            *bytes = outcome.moved.up + outcome.moved.down;
+            worst = worst.max(relative_error(&cells(&outcome.batches)?, &expected));
+        }
+    }
+    let measured = asked.iter().zip(&runs).map(|(way, (times, bytes))| {
+        let (computing_s, bytes) = (median(times), *bytes);
+        let seconds = computing_s + bytes as f64 / (link * BYTES_PER_MEGABIT);
+        Measured { way: way.unwrap_or(taken), computing_s, bytes, seconds }
+    });
+    let mut ways: Vec<Measured> = measured.collect();
+    let best = ways.iter().map(|way| way.seconds).fold(f64::INFINITY, f64::min);
+    let as_planned =
+        if ways.len() > found.len() { ways.pop() } else { ways.iter().find(|way| way.way == taken).cloned() };
+    let of_taken = as_planned.map_or(f64::INFINITY, |way| way.seconds);
+    let check = if worst <= TOLERANCE { Check::Within(worst) } else { Check::Wrong };
+    Ok(Case { query, sql, rows, link, ways, taken, over_best: of_taken / best, check })
+}
+
+/// Cases whose result was wrong.
+pub fn wrong(cases: &[Case]) -> usize {
+    cases.iter().filter(|case| matches!(case.check, Check::Wrong)).count()
+}
+
+/// The report as text.
+pub fn text(options: &Options, cases: &[Case]) -> String {
+    let mut out = format!(
+        "Questions about encrypted columns by every way, {} threads, seed {}\n\n",
+        options.threads, options.seed
+    );
+    let names = WayName::ALL.map(|way| format!("{} ms", way.name()));
+    let head = ["", "rows", "Mbit/s"].map(str::to_owned).into_iter().chain(names);
+    let head = head.chain(["taken", "over best", "fetch B/row", "error"].map(str::to_owned));
+    let mut lines = vec![head.collect::<Vec<_>>()];
+    for case in cases {
+        let of = |way: WayName| case.ways.iter().find(|measured| measured.way == way);
+        let time = |way| of(way).map_or("-".to_owned(), |found| figure_text(found.seconds * 1e3));
+        let mut line = vec![case.query.to_owned(), case.rows.to_string(), case.link.to_string()];
+        line.extend(WayName::ALL.map(time));
+        line.push(case.taken.name().to_owned());
+        line.push(figure_text(case.over_best));
+        let fetched = of(WayName::Fetch).map(|found| found.bytes as f64 / case.rows as f64);
+        line.push(fetched.map_or("-".to_owned(), figure_text));
+        line.push(case.check.to_string());
+        lines.push(line);
+    }
+    out.push_str(&align(&lines));
+    let good = cases.iter().filter(|case| case.over_best <= 1.3).count();
+    let most = cases.iter().map(|case| case.over_best).fold(0.0, f64::max);
+    let _ = writeln!(
+        out,
+        "\nTimes: server and owner measured, medians of {} in turns, the table opened anew each time; the link's are its bytes over its speed.\n\
+         The way taken is within 1.3 times of the best in {good} of {} cases; at most {} times.\n\
+         Error: the largest relative one of any way beside the same rows in the clear.",
+        options.repeat,
+        cases.len(),
+        figure_text(most),
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_answers_as_in_the_clear() {
+        let options = Options { rows: vec![300], links: vec![10.0], seed: 5, repeat: 1, threads: 2 };
+        let cases = run(&options).unwrap();
+        assert_eq!((cases.len(), wrong(&cases)), (QUERIES.len(), 0), "{cases:?}");
+        assert!(cases.iter().all(|case| case.ways.iter().any(|found| found.way == WayName::Fetch)));
+        assert!(cases.iter().any(|case| case.ways.len() == 3));
+        let text = text(&options, &cases);
+        assert!(QUERIES.iter().all(|(name, _)| text.contains(name)), "{text}");
+    }
+}
