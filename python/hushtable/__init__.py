@@ -32,13 +32,14 @@ from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, median, min,
 from ._keys import Key, keygen, open_key
 from ._life import Altered, History, Purged, Rotated, VersionChange
 from ._machine import doctor
+from ._plan import Plan, Way
 from ._prepared import Prepared
 from ._query import Query
 from ._rehearsal import run
 from ._result import Account, Leakage, Result
 from ._schema import Column, Schema, propose, read_schema
 from ._server import Listed, Pushed, drop, ls, push
-from ._table import Appended, Compacted, Deleted, Plan, Table, Updated, Way, encrypt, open, pull
+from ._table import Appended, Compacted, Deleted, Table, Updated, encrypt, open, pull
 
 __version__: str = doctor()["version"]
 

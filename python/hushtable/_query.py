@@ -11,8 +11,8 @@ from ._errors import UsageError
 from ._expr import Expr, expr, named, quote_name
 
 if TYPE_CHECKING:
+    from ._plan import Plan
     from ._result import Result
-    from ._table import Plan
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -20,58 +20,12 @@ from ._expr import Expr, quote_name
 from ._keys import Key, require_key
 from ._life import Altered, History, Purged, Rotated, VersionChange
 from ._machine import byte_count, thread_count
+from ._plan import Plan
 from ._prepared import Prepared
 from ._query import Query
-from ._result import Leakage, Result
+from ._result import Result
 from ._schema import Schema, of_file
 from ._server import Pushed, is_url, uploaded
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to answer a query, with its predicted price. All ways give the same result."""
-
-    #: ``sum``, ``rows``, ``gather`` or ``fetch``, and what that is.
-    name: str
-    what: str
-    #: Seconds of server, link and owner, and bytes of the answer.
-    seconds: float
-    bytes_down: int
-    #: What the server learns from it.
-    tells: list[str]
-    #: Whether the query is answered so.
-    taken: bool
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a query would do, before it runs."""
-
-    #: Who does what, in order: (``server, clear`` | ``server, encrypted`` | ``you``, sentence).
-    steps: list[tuple[str, str]]
-    #: Bytes of encrypted answer for each group or chunk.
-    answer_bytes_each: int
-    #: Parameter sets, their security in bits, depth, and distance in bits between noise and its limit.
-    params: list[str]
-    security_bits: int
-    depth: int
-    margin_bits: float
-    #: Absolute error of approximate results; ``None`` where all are exact.
-    precision: float | None
-    leakage: Leakage
-    #: The ways that were weighed; empty where there was only one.
-    ways: list[Way]
-
-    def __str__(self) -> str:
-        lines = [f"{number} {actor:<18} {what}" for number, (actor, what) in enumerate(self.steps, 1)]
-        lines.append("The server learns")
-        for label, sentences in (
-            ("from the table", self.leakage.table),
-            ("from this query", self.leakage.query),
-            ("not", self.leakage.hidden),
-        ):
-            lines.append(f" {label:<16} {'; '.join(sentences)}")
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -195,9 +149,7 @@ class Table:
 
     def explain(self, query: str) -> Plan:
         """Plans a query without running it."""
-        plan = self._native.explain(query)
-        ways = [Way(**way) for way in plan["ways"]]
-        return Plan(**{**plan, "leakage": Leakage(**plan["leakage"]), "ways": ways})
+        return Plan._of(self._native.explain(query))
 
     def decrypt(self, columns: Columns | None = None, *, release: int | None = None) -> Result:
         """The owner's data back, all columns or some. A table on a server is fetched first, as ciphertext.
@@ -611,4 +563,4 @@ def pull(
     return open(out, keys=keys, threads=threads)
 
 
-__all__ = ["Plan", "Table", "Way", "encrypt", "open", "pull"]
+__all__ = ["Table", "encrypt", "open", "pull"]
