@@ -132,11 +132,11 @@ def test_the_link_decides_how_a_query_by_row_is_answered(hush, tmp_path, key):
             assert predicted["bytes_down"] - clear == moved[-1]
         assert outputs[0] == outputs[1] and 3 * moved[1] < 2 * moved[0], query
         text = hush("explain", tmp_path / "T", query, "--link", "1", "--verbose", *key).stdout
-        assert f"* {slow}, the answer is rounded" in text and "rounded to" in text
+        assert f"* rows, {slow}, the answer is rounded" in text and "rounded to" in text
     assert "Ways" not in hush("explain", tmp_path / "T", "SELECT SUM(id) AS s FROM t", *key).stdout
     grouped = "SELECT id AS g, SUM(a) AS s FROM t GROUP BY g"
     few, many = (hush("explain", tmp_path / "T", grouped, "--groups", groups, *key).stdout for groups in (10, 9000))
-    assert "- with more you group the rows" in few and "the values of a in each group" in few
-    assert "* with more you group the rows" in many and "group them, and add up" in many
+    assert "- gather, with more you group the rows" in few and "the values of a in each group" in few
+    assert "* gather, with more you group the rows" in many and "group them, and add up" in many
     for link in ("1e9", "fast", "nan"):
         assert "--link" in hush("explain", tmp_path / "T", product, "--link", link, *key, status=2).stderr
