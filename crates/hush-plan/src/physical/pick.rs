@@ -3,7 +3,7 @@
 
 use super::Planner;
 use crate::error::PlanError;
-use crate::limits::WayName;
+use crate::limits::{Shown, WayName};
 use crate::plan::Task;
 use crate::predict::{ASSUMED_GROUPS, Price, Site};
 use crate::report::{Turn, Way};
@@ -39,7 +39,7 @@ impl Planner<'_> {
     /// for more.
     ///
     /// # Errors
-    /// Those of [`Site::price`].
+    /// [`PlanError::NoWay`] for no proposals; those of [`Site::price`].
     pub(super) fn pick(&self, proposals: Vec<Proposal>) -> Result<Picked, PlanError> {
         let priced = proposals.into_iter().map(|proposal| Ok((self.price(&proposal, self.site)?, proposal)));
         let mut priced = best_of_each(self.site.link, priced.collect::<Result<_, PlanError>>()?);
@@ -57,8 +57,8 @@ impl Planner<'_> {
         let mut proposals: Vec<Option<Proposal>> =
             priced.into_iter().map(|(_, proposal)| Some(proposal)).collect();
         let mut take = |place: usize| proposals.get_mut(place).and_then(Option::take);
-        // There is a best one: nobody asks for none.
-        let taken = take(best).ok_or(PlanError::NoTable)?;
+        let none = PlanError::NoWay { wanted: None, found: Vec::new(), shown: Shown::default() };
+        let taken = take(best).ok_or(none)?;
         Ok(Picked { taken, instead: second.and_then(take), ways })
     }
 

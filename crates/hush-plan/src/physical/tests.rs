@@ -402,6 +402,9 @@ fn what_is_hidden_is_not_sent() {
         ("SELECT SUM(age), AVG(charges) FROM patients", &[][..]),
         ("SELECT SUM(age * weight) FROM patients", &Facet::ALL),
         ("SELECT ward, SUM(age) FROM patients GROUP BY ward", &[Facet::Sizes]),
+        ("SELECT year + 1, SUM(age) FROM patients GROUP BY year + 1", &[Facet::Constants, Facet::Sizes]),
+        ("SELECT SUM(age), MIN(substr(ward, 1, 2)) FROM patients", &[Facet::Constants]),
+        ("SELECT age * visits AS v, charges FROM patients", &[]),
         ("SELECT SUM(age) FILTER (WHERE year > 2020) FROM patients", &Facet::ALL),
         ("SELECT age * visits AS v FROM patients LIMIT 3", &Facet::ALL),
     ] {
