@@ -77,7 +77,7 @@ pub fn check_expression(text: &str) -> Result<(), TextFault> {
     if tokens.iter().any(|token| is_select(&token.token)) { Err(TextFault::Query) } else { Ok(()) }
 }
 
-/// Whether a text and number of the question stand in an expression that a server is sent, but for the digits of types.
+/// Whether a text or number of the question stands in an expression that a server is sent, but for the digits of types.
 pub(crate) fn has_literal(text: &str) -> bool {
     let Ok(Ok(tokens)) = EXPRESSION.read(text, true) else { return true };
     let mut is_type = false;
@@ -88,7 +88,8 @@ pub(crate) fn has_literal(text: &str) -> bool {
             Token::LParen => of_type = is_type,
             Token::RParen => (is_type, of_type) = (false, false),
             Token::Number(..) => return !of_type,
-            token if token.to_string().starts_with('\'') => return true,
+            // Texts of every notation: 'x', E'x', N'x'. A quoted name is a word.
+            token if token.to_string().contains('\'') => return true,
             _ => {}
         }
         false

@@ -260,3 +260,14 @@ fn reports_name_place_reason_and_ways_out() {
         "HUSH-P005 FROM: a join or a second table is not supported.\n  Ways out: join before encrypting.";
     assert_eq!(error.report(), expected);
 }
+
+#[test]
+fn constants_are_found_in_every_notation() {
+    for text in ["x + 1", "concat(x, 'a')", "concat(x, E'a')", "concat(x, N'a')", "x = X'00'", "'unfinished"]
+    {
+        assert!(has_literal(text), "{text}");
+    }
+    for text in ["x", "\"it's 5\"", "CAST(x AS DECIMAL(38,0))", "MIN(x) + y"] {
+        assert!(!has_literal(text), "{text}");
+    }
+}
