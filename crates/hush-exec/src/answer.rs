@@ -8,6 +8,7 @@
 //! [`hush_rlwe::UncheckedCiphertextSet::conform`].
 
 mod clear;
+mod numbers;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -18,13 +19,16 @@ use hush_table::Digest;
 use crate::parts::PartSet;
 
 pub use crate::conform::{Strata, SumBlock, SumPlace, sum_blocks};
-pub(crate) use clear::write_clear;
+pub(crate) use clear::{ROW, write_clear, write_matching};
+pub(crate) use numbers::{bytes_of_first, bytes_of_some};
 pub(crate) use write::{AnswerHead, RowsChunkParts, encode_aggregate, encode_rows};
 
 /// First bytes of every answer.
 pub const MAGIC: [u8; 8] = *b"HUSHANS1";
 /// Version of the container.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
+/// The version before, in which the numbers of matching rows are a column of the clear half.
+pub(crate) const NUMBERS_IN_COLUMN: u16 = 1;
 /// Bytes of the fixed head.
 pub const HEAD_BYTES: usize = 128;
 /// Bytes of the checksum at the end.
@@ -48,6 +52,7 @@ pub struct Answer<'a> {
     /// The encrypted half.
     pub encrypted: EncryptedHalf<'a>,
     clear: &'a [u8],
+    version: u16,
 }
 
 /// The share of some parts of a table in an answer, decoded. [`crate::Combiner`] adds up those of all parts.

@@ -52,7 +52,7 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
         sealed: &task.sealed,
     };
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
-    let clear = answer::write_clear(&selector.concat(&batches)?)?;
+    let clear = answer::write_matching(&selector.concat(&batches)?)?;
     answer::encode_rows(&head, &clear, (shape.programs.len(), shape.fetch.len() + task.sealed.len()), &chunks)
 }
 

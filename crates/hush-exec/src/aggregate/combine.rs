@@ -215,7 +215,7 @@ impl<S: Scheme> Combined<S> {
         })) {
             return Err(differ("blocks of encrypted sums"));
         }
-        let batch = partial.clear().map_err(PartialFault::from)?;
+        let batch = partial.clear(0).map_err(PartialFault::from)?;
         if batch.schema() != self.schema {
             return Err(differ("clear columns"));
         }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, MutableArrayData, PrimitiveArray,
-    RecordBatch, downcast_primitive_array, make_array,
+    RecordBatch, RecordBatchOptions, downcast_primitive_array, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::root_as_message;
 use arrow::ipc::writer::StreamWriter;
 
-use super::AnswerError;
+use super::{AnswerError, numbers};
 use crate::ExecError;
 
 /// Writes one batch, uncompressed. Batches of equal values have equal bytes.
@@ -26,10 +27,24 @@ pub(crate) fn write_clear(batch: &RecordBatch) -> Result<Vec<u8>, ExecError> {
     let write = || -> Result<Vec<u8>, ArrowError> {
         let columns = batch.columns().iter().map(canonical).collect::<Result<_, _>>()?;
         let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
-        writer.write(&RecordBatch::try_new(batch.schema(), columns)?)?;
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        writer.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?)?;
         writer.into_inner()
     };
     write().map_err(|_| ExecError::Internal { place: "clear half" })
+}
+
+/// Writes the matching rows: their numbers, which the first column is, and the other columns as [`write_clear`] does.
+///
+/// # Errors
+/// [`ExecError::Internal`] for a batch that does not begin with ascending numbers, and from the Arrow writer.
+pub(crate) fn write_matching(batch: &RecordBatch) -> Result<Vec<u8>, ExecError> {
+    let internal = || ExecError::Internal { place: "matching rows" };
+    let rows = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    let packed = numbers::pack(rows.ok_or_else(internal)?.values())?;
+    let others: Vec<usize> = (1..batch.num_columns()).collect();
+    let others = write_clear(&batch.project(&others).map_err(|_| internal())?)?;
+    Ok([(packed.len() as u64).to_le_bytes().as_slice(), &packed, &others].concat())
 }
 
 /// The column with nothing under its NULLs and after its last bit: whatever computed it may have left numbers there.
@@ -69,10 +84,32 @@ fn zeroed<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>) -> PrimitiveArray<
     PrimitiveArray::new(zeroed, Some(NullBuffer::new(valid))).with_data_type(numbers.data_type().clone())
 }
 
-/// Reads the batch back. The bytes come from a server. Compressed messages are refused, because their buffers claim
-/// sizes of their own, and so are more rows than there are bytes for. So the decoder works on a buffer of known size.
+/// Reads matching rows of a table of so many rows back.
+///
+/// # Errors
+/// [`AnswerError::Clear`], also if there are other numbers than rows.
+pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<RecordBatch, AnswerError> {
+    let split = bytes.split_first_chunk::<8>().and_then(|(length, rest)| {
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        rest.split_at_checked(length)
+    });
+    let (packed, others) = split.ok_or(AnswerError::Clear)?;
+    let numbers = numbers::unpack(packed, rows)?;
+    let others = read_clear(others, numbers.len())?;
+    if others.num_rows() != numbers.len() {
+        return Err(AnswerError::Clear);
+    }
+    let number = Field::new(ROW, DataType::UInt64, false);
+    let schema = others.schema();
+    let fields: Vec<_> = std::iter::once(Arc::new(number)).chain(schema.fields().iter().cloned()).collect();
+    let columns = std::iter::once(Arc::new(numbers) as ArrayRef).chain(others.columns().iter().cloned());
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.collect()).map_err(|_| AnswerError::Clear)
+}
+
+/// Reads a batch of at most so many rows back. The bytes come from a server. Compressed messages are refused, because their buffers claim
+/// sizes of their own. So the decoder works on a buffer of known size.
 /// A panic of the decoder is an error of the answer and not the end of the owner's program.
-pub(super) fn read_clear(bytes: &[u8]) -> Result<RecordBatch, AnswerError> {
+pub(super) fn read_clear(bytes: &[u8], most: usize) -> Result<RecordBatch, AnswerError> {
     if !is_uncompressed(bytes) {
         return Err(AnswerError::Clear);
     }
@@ -84,9 +121,8 @@ pub(super) fn read_clear(bytes: &[u8]) -> Result<RecordBatch, AnswerError> {
             batches.extend(decoder.decode(&mut buffer)?);
         }
         decoder.finish()?;
-        // Every clear half has a column of eight bytes a row, its count or its row number.
-        if batches.iter().any(|batch| batch.num_rows() > bytes.len() / 8) {
-            return Err(ArrowError::IpcError("more rows than bytes".to_owned()));
+        if batches.iter().any(|batch| batch.num_rows() > most) {
+            return Err(ArrowError::IpcError("more rows than there can be".to_owned()));
         }
         let schema = decoder.schema().ok_or_else(|| ArrowError::IpcError("no schema".to_owned()))?;
         concat_batches(&schema, &batches)
@@ -124,5 +160,7 @@ fn is_uncompressed(bytes: &[u8]) -> bool {
     rest.is_empty()
 }
 
+/// The column of the row numbers.
+pub(crate) const ROW: &str = "row";
 /// The marker before the length of each message.
 const CONTINUATION: [u8; 4] = [0xff; 4];

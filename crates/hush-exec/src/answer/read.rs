@@ -7,10 +7,11 @@
 use arrow::array::RecordBatch;
 use hush_table::Digest;
 
-use super::clear::read_clear;
+use super::clear::{read_clear, read_matching};
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
-    EncryptedHalf, HEAD_BYTES, Kind, MAGIC, PartialAnswer, RANGE_BYTES, RowsChunk, VERSION,
+    EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, RANGE_BYTES, RowsChunk,
+    VERSION,
 };
 use crate::parts::PartSet;
 
@@ -65,7 +66,10 @@ impl<'a> Answer<'a> {
             Kind::Aggregate => EncryptedHalf::Aggregate(aggregate(&head, directory.0, content)?),
             Kind::Rows => EncryptedHalf::Rows(rows(&head, directory.0, content)?),
         };
-        Ok((Self { manifest: head.manifest, plan: head.plan, encrypted, clear }, parts))
+        Ok((
+            Self { manifest: head.manifest, plan: head.plan, encrypted, clear, version: head.version },
+            parts,
+        ))
     }
 
     /// Refuses an answer to another plan, or computed on another version of the table.
@@ -80,17 +84,25 @@ impl<'a> Answer<'a> {
     }
 
     /// The clear half: columns `k0…`, `c0…` with one row per group, or `row`, `c0…` with one row per matching
-    /// row. Names, types and the number of columns are the server's statement; compare them with the plan.
+    /// row of a table of `rows` rows. Names, types and the number of columns are the server's statement; compare them with the plan.
     ///
     /// # Errors
-    /// [`AnswerError::Clear`], also if an aggregate answer has not one row per group.
-    pub fn clear(&self) -> Result<RecordBatch, AnswerError> {
-        let batch = read_clear(self.clear)?;
+    /// [`AnswerError::Clear`], also if an aggregate answer has not one row per group, or a row lies outside the table.
+    pub fn clear(&self, rows: u64) -> Result<RecordBatch, AnswerError> {
         match &self.encrypted {
-            EncryptedHalf::Aggregate(answer) if batch.num_rows() != answer.group_count as usize => {
-                Err(AnswerError::Clear)
+            EncryptedHalf::Aggregate(answer) => {
+                // Each group has a count of eight bytes.
+                let batch = read_clear(self.clear, self.clear.len() / 8)?;
+                if batch.num_rows() == answer.group_count as usize {
+                    Ok(batch)
+                } else {
+                    Err(AnswerError::Clear)
+                }
             }
-            _ => Ok(batch),
+            EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
+                read_clear(self.clear, self.clear.len() / 8)
+            }
+            EncryptedHalf::Rows(_) => read_matching(self.clear, rows),
         }
     }
 }
@@ -112,6 +124,7 @@ impl<'a> PartialAnswer<'a> {
 }
 
 struct Head<'a> {
+    version: u16,
     kind: u8,
     items: u32,
     first: u32,
@@ -132,7 +145,7 @@ impl<'a> Head<'a> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or(short(bytes.len()))?;
         let mut fields = Slices(head.get(MAGIC.len()..).unwrap_or_default());
         let found = u16::from_le_bytes(fields.array()?);
-        if found != VERSION {
+        if !(NUMBERS_IN_COLUMN..=VERSION).contains(&found) {
             return Err(AnswerError::Version { found, expected: VERSION });
         }
         let [kind, flags] = fields.array()?;
@@ -146,7 +159,19 @@ impl<'a> Head<'a> {
         if total != bytes.len() as u64 {
             return Err(AnswerError::Length { found: bytes.len() as u64, expected: total });
         }
-        Ok(Self { kind, items, first, second, ranges, clear_bytes, directory_bytes, manifest, plan, rest })
+        Ok(Self {
+            version: found,
+            kind,
+            items,
+            first,
+            second,
+            ranges,
+            clear_bytes,
+            directory_bytes,
+            manifest,
+            plan,
+            rest,
+        })
     }
 }
 

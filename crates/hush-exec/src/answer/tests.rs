@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema};
 use hush_params::preset;
 use hush_plan::EncodingId;
 
@@ -21,6 +22,17 @@ fn partial_head() -> AnswerHead {
 fn batch(rows: usize) -> RecordBatch {
     let numbers = Int64Array::from_iter_values(0..rows as i64);
     RecordBatch::try_from_iter([("c0", Arc::new(numbers) as ArrayRef)]).unwrap()
+}
+
+/// Four matching rows.
+fn matching() -> RecordBatch {
+    let numbers = UInt64Array::from(vec![1, 4, 5, 9]);
+    let row = Field::new("row", DataType::UInt64, false);
+    let fields: Vec<_> =
+        std::iter::once(Arc::new(row)).chain(batch(4).schema().fields().iter().cloned()).collect();
+    let others = batch(4);
+    let columns = std::iter::once(Arc::new(numbers) as ArrayRef).chain(others.columns().iter().cloned());
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.collect()).unwrap()
 }
 
 fn aggregate_answer() -> Vec<u8> {
@@ -51,7 +63,7 @@ fn rows_under(head: &AnswerHead) -> Vec<u8> {
         seed: [chunk as u8; 32],
         objects: vec![vec![1; 5], vec![2; 6], vec![3; 7]],
     };
-    encode_rows(head, &write_clear(&batch(4)).unwrap(), (2, 1), &[chunk(2), chunk(9)]).unwrap()
+    encode_rows(head, &write_matching(&matching()).unwrap(), (2, 1), &[chunk(2), chunk(9)]).unwrap()
 }
 
 /// Repairs the checksum, so that the bytes behind it are parsed.
@@ -67,7 +79,7 @@ fn aggregate_answers_round_trip() {
     let bytes = aggregate_answer();
     let answer = Answer::decode(&bytes, 1 << 20).unwrap();
     answer.expect(Digest::of(b"manifest"), Digest::of(b"plan")).unwrap();
-    assert_eq!(answer.clear().unwrap(), batch(3));
+    assert_eq!(answer.clear(1 << 20).unwrap(), batch(3));
     let EncryptedHalf::Aggregate(sums) = &answer.encrypted else { panic!() };
     assert_eq!((sums.group_count, sums.blocks.len()), (3, 2));
     let [first, second] = sums.blocks[..] else { panic!() };
@@ -88,7 +100,9 @@ fn rows_answers_round_trip() {
     assert_eq!(chunks[1].seed, [9; 32]);
     assert_eq!(chunks[1].programs, [[1; 5].as_slice(), &[2; 6]]);
     assert_eq!(chunks[1].fetched, [[3; 7].as_slice()]);
-    assert_eq!(answer.clear().unwrap(), batch(4));
+    assert_eq!(answer.clear(10).unwrap(), matching());
+    // Rows 1, 4, 5 and 9.
+    assert_eq!(answer.clear(9), Err(AnswerError::Clear));
 }
 
 /// An answer, or a partial one.
@@ -106,7 +120,10 @@ fn partial_answers_round_trip_and_are_told_from_whole_ones() {
         assert_eq!(read.parts.ranges(), [2..5, 7..8]);
         // All but head, ranges and checksum is that of the whole answer.
         assert_eq!(partial[128 + 2 * RANGE_BYTES..partial.len() - 32], whole[128..whole.len() - 32]);
-        assert_eq!(read.answer.clear().unwrap(), Answer::decode(&whole, 1 << 20).unwrap().clear().unwrap());
+        assert_eq!(
+            read.answer.clear(1 << 20).unwrap(),
+            Answer::decode(&whole, 1 << 20).unwrap().clear(1 << 20).unwrap()
+        );
         let code = |error: AnswerError| error.code();
         assert_eq!(Answer::decode(&partial, 1 << 20).map_err(code).err(), Some("HUSH-E089"));
         assert_eq!(PartialAnswer::decode(&whole, 1 << 20).map_err(code).err(), Some("HUSH-E089"));
@@ -174,7 +191,7 @@ fn lying_heads_and_directories_neither_panic_nor_pass() {
                 // with the plan and the manifest by the owner.
                 if let Ok(answer) = decode_either(&bad) {
                     assert!(at >= 128, "head byte {at}");
-                    let _ = answer.clear();
+                    let _ = answer.clear(1 << 20);
                 }
             }
         }
@@ -192,7 +209,7 @@ fn damaged_clear_halves_are_errors() {
             let mut bad = bytes.clone();
             bad[at] ^= flip;
             let bad = resealed(bad);
-            match Answer::decode(&bad, 1 << 20).unwrap().clear() {
+            match Answer::decode(&bad, 1 << 20).unwrap().clear(1 << 20) {
                 Ok(batch) => assert_eq!(batch.num_rows(), 3),
                 Err(error) => {
                     assert_eq!(error, AnswerError::Clear);
@@ -240,19 +257,19 @@ fn clear_halves_that_claim_more_than_they_hold_are_refused() {
         writer.write(batch).unwrap();
         writer.into_inner().unwrap()
     };
-    assert_eq!(clear::read_clear(&written(&batch(1000), None)).unwrap(), batch(1000));
+    assert_eq!(clear::read_clear(&written(&batch(1000), None), 1000).unwrap(), batch(1000));
     // Numbers that do not shrink, so that there are bytes enough for the rows.
     let mixed = Int64Array::from_iter_values((1..1000_i64).map(|n| n.wrapping_mul(0x1e37_79b9_7f4a_7c15)));
     let mixed = RecordBatch::try_from_iter([("c0", Arc::new(mixed) as ArrayRef)]).unwrap();
-    assert_eq!(clear::read_clear(&written(&mixed, None)).unwrap(), mixed);
+    assert_eq!(clear::read_clear(&written(&mixed, None), 1000).unwrap(), mixed);
     let compressed = written(&mixed, Some(CompressionType::LZ4_FRAME));
     assert!(compressed.len() / 8 > mixed.num_rows());
-    assert_eq!(clear::read_clear(&compressed).unwrap_err(), AnswerError::Clear);
+    assert_eq!(clear::read_clear(&compressed, 1000).unwrap_err(), AnswerError::Clear);
     let nulls: ArrayRef = Arc::new(NullArray::new(1 << 40));
     let nothing = RecordBatch::try_from_iter([("c0", nulls)]).unwrap();
-    assert_eq!(clear::read_clear(&written(&nothing, None)).unwrap_err(), AnswerError::Clear);
+    assert_eq!(clear::read_clear(&written(&nothing, None), 1000).unwrap_err(), AnswerError::Clear);
     let good = written(&batch(10), None);
     for length in 0..good.len() {
-        drop(clear::read_clear(&good[..length]));
+        drop(clear::read_clear(&good[..length], 1000));
     }
 }

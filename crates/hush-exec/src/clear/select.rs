@@ -14,6 +14,7 @@ use hush_table::ClearPart;
 use super::compiled::{Compiled, UsedColumns, double, integer};
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
+use crate::answer;
 use crate::error::{ExecError, ExpressionRole};
 use crate::living::{living_rows, spread};
 
@@ -57,7 +58,7 @@ impl RowSelector {
         approximate: &[bool],
     ) -> Result<Self, ExecError> {
         let mut parsed = Vec::new();
-        let mut fields = vec![Field::new("row", DataType::UInt64, false)];
+        let mut fields = vec![Field::new(answer::ROW, DataType::UInt64, false)];
         for (index, text) in task.clear.iter().enumerate() {
             let role = ExpressionRole::Clear(index);
             let expr = scope.output(role, text)?;

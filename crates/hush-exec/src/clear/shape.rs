@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayData, ArrayRef, RecordBatch, make_array};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::{ArrayData, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::DFSchema;
 use datafusion::datasource::{MemTable, provider_as_source};
 use hush_plan::ServerPlan;
@@ -37,6 +37,26 @@ const PLANNING_BYTES: usize = 1 << 20;
 /// Those of checking the plan against the manifest.
 pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Result<ClearBytes, ExecError> {
     let schema = with_stack(|| schema(manifest, plan))?;
+    let numbers = match &plan.task {
+        Task::Rows(_) => row_numbers(manifest, plan, rows),
+        Task::Aggregate(_) => ClearBytes { bytes: 0, exact: true },
+    };
+    let columns = columns_bytes(schema, rows)?;
+    Ok(ClearBytes { bytes: numbers.bytes + columns.bytes, exact: numbers.exact && columns.exact })
+}
+
+/// Bytes of the numbers of `rows` matching rows, with their length. Certain where they are the first rows of the table.
+fn row_numbers(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> ClearBytes {
+    const LENGTH_BYTES: u64 = 8;
+    let has_dead = manifest.parts.iter().any(|part| part.dead.is_some());
+    let exact = !has_dead && (plan.predicate.is_none() || rows == 0 || rows == manifest.rows);
+    let packed =
+        if exact { answer::bytes_of_first(rows) } else { answer::bytes_of_some(rows, manifest.rows) };
+    ClearBytes { bytes: LENGTH_BYTES + packed, exact }
+}
+
+/// Bytes of so many rows of columns.
+fn columns_bytes(schema: SchemaRef, rows: u64) -> Result<ClearBytes, ExecError> {
     let internal = |_| ExecError::Internal { place: "clear half" };
     if rows == 0 {
         // Messages leave out lengths of 0, so an empty batch is written to measure it.
@@ -48,7 +68,9 @@ pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Re
         Ok(make_array(data.map_err(internal)?))
     };
     let columns = schema.fields().iter().map(|field| zero(field.data_type()));
-    let one = RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?).map_err(internal)?;
+    let (columns, one_row) =
+        (columns.collect::<Result<_, _>>()?, RecordBatchOptions::new().with_row_count(Some(1)));
+    let one = RecordBatch::try_new_with_options(schema.clone(), columns, &one_row).map_err(internal)?;
     let kinds = || schema.fields().iter().map(|field| field.data_type());
     let with_one = answer::write_clear(&one)?.len() as u64;
     // The number of rows changes the buffers alone, not the rest of the messages.
@@ -99,7 +121,8 @@ fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError
         Task::Rows(task) => {
             let shape = conform::rows(task, &manifest.encodings)?;
             let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
-            Ok(selector.schema().clone())
+            // The numbers of the rows stand apart.
+            Ok(Arc::new(Schema::new(selector.schema().fields().iter().skip(1).cloned().collect::<Vec<_>>())))
         }
     }
 }
@@ -109,7 +132,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{BooleanArray, Decimal128Array, Int64Array, StringArray};
-    use arrow::datatypes::{Field, Schema};
+    use arrow::datatypes::Field;
 
     use super::*;
 

@@ -95,7 +95,7 @@ impl Combine for Combined {
         let (program_count, fetch_count) = (self.program_count, self.fetch_count);
         let (batches, chunks): (Vec<_>, Vec<_>) =
             self.pieces.into_values().map(|piece| (piece.matching, piece.encrypted)).unzip();
-        let clear = answer::write_clear(&self.selector.concat(&batches)?)?;
+        let clear = answer::write_matching(&self.selector.concat(&batches)?)?;
         let chunks: Vec<_> = chunks.into_iter().flatten().collect();
         answer::encode_rows(&job.head(extent, covered), &clear, (program_count, fetch_count), &chunks)
     }
@@ -108,7 +108,7 @@ impl Combined {
         let EncryptedHalf::Rows(chunks) = &partial.answer.encrypted else {
             return Err(differ("kinds of task"));
         };
-        let batch = partial.answer.clear().map_err(PartialFault::from)?;
+        let batch = partial.answer.clear(job.snapshot.manifest().rows).map_err(PartialFault::from)?;
         if batch.schema() != *self.selector.schema() {
             return Err(differ("clear columns"));
         }

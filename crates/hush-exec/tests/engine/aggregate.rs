@@ -87,7 +87,7 @@ fn groups_that_are_only_counted_are_those_of_the_query_engine() {
                 let task = AggregateTask { clear, max_groups: 20_000, ..task(keys, Vec::new(), &[]) };
                 let plan = fixture.plan(predicate, Task::Aggregate(task));
                 let bytes = fixture.engine(2).run(&plan).unwrap();
-                Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
+                Answer::decode(&bytes, u64::MAX).unwrap().clear(1 << 20).unwrap()
             };
             let counted = clear(&["COUNT(*)"]);
             let asked = clear(&["COUNT(*)", "MIN(\"year\")"]);
@@ -130,7 +130,7 @@ fn totals_are_those_of_the_query_engine() {
                 let task = AggregateTask { clear, ..task(&[], Vec::new(), &[]) };
                 let plan = fixture.plan(predicate.as_deref(), Task::Aggregate(task));
                 let bytes = fixture.engine(2).run(&plan).unwrap();
-                Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap()
+                Answer::decode(&bytes, u64::MAX).unwrap().clear(1 << 20).unwrap()
             };
             let (found, asked) = (clear(&[]), clear(&["MIN(\"year\")"]));
             assert_eq!(found, asked.project(&[0, 1]).unwrap(), "{call} {predicate:?}");
@@ -169,7 +169,7 @@ fn every_aggregate_that_the_planner_asks_for_is_answered() {
         let task = AggregateTask { clear, ..task(&[], Vec::new(), &[]) };
         let bytes = fixture.engine(1).run(&fixture.plan(None, Task::Aggregate(task)));
         let bytes = bytes.unwrap_or_else(|error| panic!("{name}: {error}"));
-        let clear = Answer::decode(&bytes, u64::MAX).unwrap().clear().unwrap();
+        let clear = Answer::decode(&bytes, u64::MAX).unwrap().clear(1 << 20).unwrap();
         assert!(clear.column(1).is_valid(0), "{name}");
     }
 }

@@ -67,7 +67,7 @@ fn plans() {
             Ok(answer) => {
                 let answer = Answer::decode(&answer, u64::MAX).unwrap();
                 answer.expect(fixture.signed.digest(), Digest::of(plan)).unwrap();
-                answer.clear().unwrap();
+                answer.clear(1 << 20).unwrap();
                 true
             }
             Err(error) => {
@@ -102,7 +102,7 @@ fn answers() {
                     .sum(),
             };
             assert!(objects <= bytes.len());
-            answer.clear().is_ok()
+            answer.clear(1 << 20).is_ok()
         });
     }
 }
@@ -128,7 +128,7 @@ fn partial_answers() {
             let partial = combiner.partial().unwrap();
             let partial = PartialAnswer::decode(&partial, u64::MAX).unwrap();
             assert!(partial.parts.contains(0));
-            partial.answer.clear().unwrap();
+            partial.answer.clear(1 << 20).unwrap();
             true
         });
     }

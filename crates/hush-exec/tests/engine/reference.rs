@@ -40,7 +40,7 @@ pub(crate) fn ask(
 pub(crate) fn decrypt(fixture: &Fixture, plan: &[u8], bytes: &[u8], task: &AggregateTask) -> Decrypted {
     let answer = Answer::decode(bytes, u64::MAX).unwrap();
     answer.expect(fixture.signed.digest(), Digest::of(plan)).unwrap();
-    let clear = answer.clear().unwrap();
+    let clear = answer.clear(1 << 20).unwrap();
     let sums = (0..clear.num_rows() as u32)
         .map(|group| {
             let sum = |index| decrypt_one(fixture, &answer, task, group, index);

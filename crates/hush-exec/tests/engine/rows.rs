@@ -62,7 +62,7 @@ fn ask(fixture: &Fixture, threads: usize, predicate: Option<&str>, task: &RowsTa
     let bytes = fixture.engine(threads).run(&plan).unwrap();
     let answer = Answer::decode(&bytes, u64::MAX).unwrap();
     let EncryptedHalf::Rows(chunks) = &answer.encrypted else { panic!("aggregate") };
-    let clear = answer.clear().unwrap();
+    let clear = answer.clear(1 << 20).unwrap();
     let mut found = FoundRows {
         chunks: chunks.iter().map(|chunk| chunk.chunk).collect(),
         clear,

@@ -52,7 +52,7 @@ pub(crate) fn finished(service: &Service, id: &str) -> serde_json::Value {
 /// Year and number of rows, sorted.
 fn counts(answer: &[u8]) -> Vec<(i64, i64)> {
     let answer = PlanAnswer::decode(answer, MAX_ANSWER).unwrap();
-    let batch = answer.clear().unwrap();
+    let batch = answer.clear(0).unwrap();
     let column = |name: &str| {
         let column = batch.column_by_name(name).unwrap();
         let cast = arrow::compute::cast(column, &arrow::datatypes::DataType::Int64).unwrap();

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The numbers of matching rows as a Roaring bitmap: next to nothing where all rows match, a bit a row where many do, two bytes a row where
+//! few do.
+//!
+//! *Source.* Lemire et al., Roaring bitmaps: implementation of an optimized software library (2018); the portable 64-bit serialisation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow::array::UInt64Array;
+use roaring::RoaringTreemap;
+
+use super::AnswerError;
+use crate::ExecError;
+
+/// Rows that a container of the bitmap is for.
+const CONTAINER_ROWS: u64 = 1 << 16;
+/// Bytes of a container with a bit for each row.
+const BITMAP_BYTES: u64 = CONTAINER_ROWS / 8;
+/// Bytes that a container takes beside its rows, and the whole beside its containers.
+const FRAME_BYTES: u64 = 8;
+
+/// Packs ascending numbers. Equal numbers have equal bytes.
+///
+/// # Errors
+/// [`ExecError::Internal`] if they do not ascend.
+pub(super) fn pack(numbers: &[u64]) -> Result<Vec<u8>, ExecError> {
+    let internal = ExecError::Internal { place: "row numbers" };
+    let Ok(set) = RoaringTreemap::from_sorted_iter(numbers.iter().copied()) else { return Err(internal) };
+    let mut bytes = Vec::new();
+    match optimal(set).serialize_into(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) => Err(internal),
+    }
+}
+
+/// The set with each container in its smallest form.
+fn optimal(mut set: RoaringTreemap) -> RoaringTreemap {
+    set.optimize();
+    set
+}
+
+/// Unpacks numbers below `rows`, ascending. The bytes come from a server: a few of them may claim many rows, so that these are counted
+/// before memory is taken.
+///
+/// # Errors
+/// [`AnswerError::Clear`].
+pub(super) fn unpack(bytes: &[u8], rows: u64) -> Result<UInt64Array, AnswerError> {
+    let read = || {
+        let mut rest = bytes;
+        let set = RoaringTreemap::deserialize_from(&mut rest).ok()?;
+        (rest.is_empty() && set.max().is_none_or(|last| last < rows)).then_some(set)
+    };
+    // A panic of the decoder is an error of the answer.
+    let set = catch_unwind(AssertUnwindSafe(read)).ok().flatten().ok_or(AnswerError::Clear)?;
+    Ok(set.iter().collect())
+}
+
+/// Bytes of the numbers 0 to `count` − 1.
+pub(crate) fn bytes_of_first(count: u64) -> u64 {
+    let full = count - count % CONTAINER_ROWS;
+    let mut set = RoaringTreemap::new();
+    set.insert_range(0..full);
+    // Few rows have two forms of equal size, of which a container keeps the one that it has.
+    set.extend(full..count);
+    optimal(set).serialized_size() as u64
+}
+
+/// Bytes that `count` numbers among `rows` take where they are spread evenly: more than where they are together.
+pub(crate) fn bytes_of_some(count: u64, rows: u64) -> u64 {
+    let containers = rows.div_ceil(CONTAINER_ROWS).min(count);
+    // Numbers, a bit for each row, or runs: as many as there are gaps before a number.
+    let runs =
+        (u128::from(count) * u128::from(rows.saturating_sub(count)) / u128::from(rows.max(1))) as u64 + 1;
+    let of = |bytes: u64| bytes.div_ceil(containers.max(1));
+    let each = of(2 * count).min(of(4 * runs) + 2).min(BITMAP_BYTES);
+    // The frame of every 2^32 rows, that of each container, and the rows.
+    FRAME_BYTES + (2 * FRAME_BYTES) * rows.div_ceil(1 << 32).min(count) + containers * (FRAME_BYTES + each)
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_testkit::Draw;
+
+    use super::*;
+
+    fn round_trip(numbers: &[u64]) -> usize {
+        let bytes = pack(numbers).unwrap();
+        assert_eq!(unpack(&bytes, u64::MAX).unwrap().values(), numbers);
+        bytes.len()
+    }
+
+    #[test]
+    fn numbers_round_trip_in_few_bytes() {
+        assert!(round_trip(&[]) <= 8);
+        assert!(round_trip(&[0]) < 40 && round_trip(&[u64::MAX - 1]) < 40);
+        let all: Vec<u64> = (0..1_000_000).collect();
+        for count in (0..20).chain(CONTAINER_ROWS - 5..CONTAINER_ROWS + 20).chain([4096, 4097, 1_000_000]) {
+            assert_eq!(round_trip(&all[..count as usize]) as u64, bytes_of_first(count), "{count}");
+        }
+        assert!(round_trip(&all) < 400);
+        // All but one in fifty.
+        let most: Vec<u64> = (0..1_000_000).filter(|row| row % 50 != 3).collect();
+        let (bytes, expected) = (round_trip(&most) as u64, bytes_of_some(most.len() as u64, 1_000_000));
+        assert!((bytes / 2..2 * bytes).contains(&expected), "{bytes} {expected}");
+        for (step, count) in [(2, 300_000), (50, 10_000), (1 << 20, 5_000)] {
+            let some: Vec<u64> = (0..count).map(|index| index * step + 7).collect();
+            let bytes = round_trip(&some) as u64;
+            assert!(bytes <= bytes_of_some(count, count * step + 7), "{step}: {bytes}");
+        }
+        assert!(pack(&[4, 3]).is_err());
+    }
+
+    #[test]
+    fn numbers_beyond_the_table_and_damaged_ones_are_refused() {
+        let bytes = pack(&(5..90_000).collect::<Vec<_>>()).unwrap();
+        assert!(unpack(&bytes, 90_000).is_ok() && unpack(&bytes, 89_999).is_err());
+        for cut in 0..bytes.len() {
+            assert!(unpack(&bytes[..cut], 90_000).is_err(), "{cut}");
+        }
+        let longer = [bytes.as_slice(), &[0]].concat();
+        assert!(unpack(&longer, 90_000).is_err());
+        // Few bytes that claim 2^40 rows.
+        let mut many = RoaringTreemap::new();
+        many.insert_range(0..1 << 40);
+        many.optimize();
+        let mut bytes = Vec::new();
+        many.serialize_into(&mut bytes).unwrap();
+        assert!(unpack(&bytes, 1_000_000).is_err());
+    }
+
+    #[test]
+    fn whatever_the_bytes_nothing_panics_and_numbers_ascend() {
+        let bytes = pack(&(0..5_000).map(|row| row * 3).chain(100_000..300_000).collect::<Vec<_>>()).unwrap();
+        let mut draw = Draw::new();
+        for _ in 0..3_000 {
+            let mut bad = bytes.clone();
+            let at = draw.below(bad.len());
+            bad[at] = draw.below(256) as u8;
+            if let Ok(numbers) = unpack(&bad, 300_000) {
+                assert!(numbers.values().is_sorted_by(|one, other| one < other));
+            }
+        }
+    }
+}
