@@ -31,6 +31,8 @@ pub(super) struct PartCutter {
     generation: u32,
     /// The append whose parts these are.
     append: Option<AppendId>,
+    /// Whether clear columns stay as they are, uncompressed.
+    plain: bool,
     /// Size at which a part is cut.
     part_bytes: u64,
     next_chunk: u32,
@@ -78,6 +80,7 @@ impl PartCutter {
             domain: table.domain,
             generation: table.generation,
             append: None,
+            plain: false,
             part_bytes: PART_TARGET_BYTES,
             next_chunk: stored.iter().map(|part| part.chunks).sum(),
             rows: stored.iter().map(|part| part.rows).sum(),
@@ -96,6 +99,10 @@ impl PartCutter {
 
     pub(super) fn set_part_bytes(&mut self, bytes: u64) {
         self.part_bytes = bytes.min(PART_TARGET_BYTES);
+    }
+
+    pub(super) fn set_plain(&mut self) {
+        self.plain = true;
     }
 
     pub(super) fn set_parts_in_flight(&mut self, parts: usize) {
@@ -197,8 +204,8 @@ impl PartCutter {
 
     fn new_part(&self) -> Result<OpenPart, TableError> {
         let first = self.next_chunk;
-        let clear =
-            (!self.clear.fields().is_empty()).then(|| ClearPartWriter::new(&self.clear)).transpose()?;
+        let begin = if self.plain { ClearPartWriter::plain } else { ClearPartWriter::new };
+        let clear = (!self.clear.fields().is_empty()).then(|| begin(&self.clear)).transpose()?;
         let encrypted = self.encrypted.as_ref();
         let encrypted =
             encrypted.map(|columns| EncryptedPartWriter::new(&columns.encodings, &columns.sealed, first));

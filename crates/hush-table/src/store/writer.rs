@@ -142,6 +142,13 @@ impl TableWriter {
         self
     }
 
+    /// Leaves clear columns uncompressed: for a table that is read once and never stored.
+    #[must_use]
+    pub fn with_plain_columns(mut self) -> Self {
+        self.cutter.set_plain();
+        self
+    }
+
     /// Writes down in the manifest what this version changes, behind what the version before it has written down.
     #[must_use]
     pub fn with_record(mut self) -> Self {
