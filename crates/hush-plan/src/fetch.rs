@@ -20,6 +20,7 @@ use crate::sql::{Query, bare};
 pub(crate) struct Fetch<'a> {
     pub(crate) clear: Vec<&'a Column>,
     pub(crate) encrypted: Vec<&'a Column>,
+    /// Sealed columns, and sealed copies of encrypted ones.
     pub(crate) sealed: Vec<&'a Column>,
     /// The part of the condition that clear columns decide.
     pub(crate) filter: Option<Expr>,
@@ -27,8 +28,8 @@ pub(crate) struct Fetch<'a> {
     pub(crate) limit: Option<u64>,
 }
 
-/// Finds what a query over at most `rows` rows reads. `None` where it reads an approximate column: what comes back of that is near its
-/// values, and conditions may not hold for both.
+/// Finds what a query over at most `rows` rows reads, with copies of the columns that have one. `None` where it reads an approximate column
+/// without: what comes back of that is near its values, and conditions may not hold for both.
 ///
 /// # Errors
 /// [`PlanError::NotQueryable`] for columns that are not stored; whatever is refused where nothing is encrypted.
@@ -36,6 +37,7 @@ pub(crate) fn compile<'a>(
     schema: &'a Schema,
     query: &Query,
     rows: u64,
+    has_copy: &dyn Fn(&Column) -> bool,
 ) -> Result<Option<Fetch<'a>>, PlanError> {
     let mut fetch =
         Fetch { clear: Vec::new(), encrypted: Vec::new(), sealed: Vec::new(), filter: None, limit: None };
@@ -43,6 +45,7 @@ pub(crate) fn compile<'a>(
         let Some(column) = schema.column(&name) else { continue };
         match column.protect {
             Protection::Clear => fetch.clear.push(column),
+            Protection::Encrypt if has_copy(column) => fetch.sealed.push(column),
             Protection::Encrypt => fetch.encrypted.push(column),
             // Of a column without values nobody knows the type.
             Protection::Seal if column.reason != NO_VALUES => fetch.sealed.push(column),

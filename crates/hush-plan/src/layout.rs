@@ -22,7 +22,7 @@ use crate::packing::{Choice, approx_slots, approx_sum, slots, sum};
 use crate::program::Program;
 use crate::quantity::Quantity;
 use crate::range::at_least_one;
-use crate::schema::{Protection, Schema};
+use crate::schema::Schema;
 use crate::writers::Writers;
 pub use further::{Further, plan_further};
 
@@ -142,7 +142,7 @@ fn shared_sums(
     rows: u64,
     without: &[&str],
 ) -> Result<Vec<(Quantity, Choice)>, PlanError> {
-    if let Some(column) = schema.protected(Protection::Seal).next() {
+    if let Some(column) = schema.under_seal().next() {
         return Err(PlanError::NotByDevices { column: column.name.clone(), what: "sealing" });
     }
     if let Some(column) = needs.programs.iter().find_map(|program| program.columns.first()) {

@@ -35,6 +35,12 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             "how many sealed columns there are ({sealed}), and the size of each block of them"
         ));
     }
+    let copies = schema.columns.iter().filter(|column| column.has_copy()).count();
+    if copies > 0 {
+        table.push(format!(
+            "how many sealed copies there are ({copies}), and by their sizes the bits of their declared ranges, and which may miss values"
+        ));
+    }
     if schema.edge {
         table.push(
             "of each delivery of a device: its key, when it came, its number of rows, whether you took it, and which rows of the \

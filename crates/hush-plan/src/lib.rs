@@ -63,7 +63,7 @@ pub use graph::Graph;
 pub use layout::{Further, Needs, plan_encodings, plan_further};
 pub use limits::{Facet, Limits, Shown, WayName};
 pub use nearest::nearest;
-pub use needs::{factors_left_out, needs_of};
+pub use needs::{factors_left_out, needs_of, read_by_owner};
 pub use packing::{Packing, Stored};
 pub use physical::plan_query;
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};

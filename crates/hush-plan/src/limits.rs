@@ -14,12 +14,20 @@ pub struct Limits {
     pub way: Option<WayName>,
     /// What no way may show the server, beside what the schema does not allow.
     pub hide: Shown,
+    /// Whether to find for how many rows and which links other ways become quicker. It takes as long as planning, and only people read it.
+    pub compares: bool,
 }
 
 impl Default for Limits {
     /// 10,000 groups and 1 GiB, any way.
     fn default() -> Self {
-        Self { max_groups: 10_000, max_answer_bytes: 1 << 30, way: None, hide: Shown::default() }
+        Self {
+            max_groups: 10_000,
+            max_answer_bytes: 1 << 30,
+            way: None,
+            hide: Shown::default(),
+            compares: false,
+        }
     }
 }
 

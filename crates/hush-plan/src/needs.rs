@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The sums and programs that a table must serve: from the purposes that its schema declares, or from queries.
 
+use std::collections::BTreeSet;
+
 use num_bigint::BigInt;
 use num_traits::One;
 
@@ -76,11 +78,14 @@ impl Needs {
         }
         let purposes = &column.purposes;
         let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
-        if is_time && purposes.iter().any(|purpose| *purpose != Purpose::Count) {
+        if is_time && purposes.iter().any(|purpose| !matches!(purpose, Purpose::Count | Purpose::Fetch)) {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });
         }
+        if column.is_copy_alone() {
+            return Ok(());
+        }
         // Slots hold the values as well; without them the sum layout keeps what the owner must be able to decrypt.
-        let sums = purposes.iter().any(|p| !matches!(p, Purpose::Count | Purpose::Product));
+        let sums = column.is_summed();
         if sums || !purposes.contains(&Purpose::Product) {
             self.add_sum(Quantity::Value(name()), BigInt::one());
         }
@@ -165,11 +170,27 @@ pub fn needs_of(schema: &Schema, queries: &[Query]) -> Result<Needs, PlanError> 
             Err(refusal) => refusal,
         };
         // The owner answers what nobody computes on ciphertexts.
-        let fetch = fetch::compile(schema, query, schema.max_rows.max(1))?;
+        let fetch = fetch::compile(schema, query, schema.max_rows.max(1), &Column::has_copy)?;
         let fetch = fetch.ok_or_else(|| fetch::refused(schema, query, refusal))?;
         fetch.quantities().for_each(|quantity| needs.add_sum(quantity, BigInt::one()));
     }
     Ok(needs)
+}
+
+/// The encrypted columns that the owner reads to answer those queries that no server answers: copies of them are small. Devices cannot make
+/// copies, so of their tables there are none.
+///
+/// # Errors
+/// As [`needs_of`].
+pub fn read_by_owner(schema: &Schema, queries: &[Query]) -> Result<BTreeSet<String>, PlanError> {
+    let mut names = BTreeSet::new();
+    let by_owner = queries.iter().filter(|query| !schema.edge && served(schema, query).is_err());
+    for query in by_owner {
+        let fetch = fetch::compile(schema, query, schema.max_rows.max(1), &|_| true)?;
+        let read = fetch.into_iter().flat_map(|fetch| fetch.sealed);
+        names.extend(read.filter(|column| column.protect == Protection::Encrypt).map(|c| c.name.clone()));
+    }
+    Ok(names)
 }
 
 /// Needs of a query that a server answers on ciphertexts.

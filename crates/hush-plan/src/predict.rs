@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::PlanError;
 use crate::plan::{ServerPlan, Task};
+use crate::schema::Schema;
 pub use clear::ClearColumn;
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
 pub(crate) use site::Price;
@@ -57,8 +58,42 @@ pub struct TableShape {
     pub lacking: BTreeMap<EncodingId, Vec<u32>>,
     /// The clear columns.
     pub clear: Vec<ClearColumn>,
-    /// Numbers of the sealed columns, in the order of the schema; none where they are 0, 1 and so on.
-    pub sealed: Vec<u32>,
+    /// Numbers of the columns under a seal that all parts have which have their values; none where they are 0, 1 and so on, as in
+    /// [`Schema::under_seal`].
+    pub sealed: BTreeMap<String, SealedShape>,
+}
+
+/// A column under a seal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SealedShape {
+    /// Its number.
+    pub number: u32,
+    /// Of a copy: bits of a value, and whether some may be missing. Texts and other sealed values have no size that one could know.
+    pub copy: Option<CopyShape>,
+}
+
+/// How a copy of an encrypted column is packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyShape {
+    /// Bits of a value.
+    pub bits: u32,
+    /// Whether each row has a bit more that tells whether it has a value.
+    pub nullable: bool,
+}
+
+impl CopyShape {
+    /// Bits of a row.
+    pub fn row_bits(&self) -> u32 {
+        self.bits + u32::from(self.nullable)
+    }
+
+    /// Bytes of the sealed copy of so many rows: nonce, authentication, head, values, and whether they are there.
+    pub fn bytes(&self, rows: u64) -> u64 {
+        const SEAL_BYTES: u64 = 24 + 16;
+        const HEAD_BYTES: u64 = 19;
+        let missing = if self.nullable { rows.div_ceil(8) } else { 0 };
+        SEAL_BYTES + HEAD_BYTES + (rows * u64::from(self.bits)).div_ceil(8) + missing
+    }
 }
 
 /// One part of a table. All its chunks are full but perhaps the last.
@@ -110,9 +145,17 @@ impl TableShape {
         self.lacking.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of the sealed column at this place among those of the schema.
-    pub(crate) fn sealed_number(&self, place: usize) -> u32 {
-        self.sealed.get(place).copied().unwrap_or(place as u32)
+    /// How the copy of this number is packed, if it is one.
+    fn copy(&self, number: u32) -> Option<CopyShape> {
+        self.sealed.values().find(|column| column.number == number).and_then(|column| column.copy)
+    }
+
+    /// The number of a column under a seal.
+    pub(crate) fn sealed_number(&self, schema: &Schema, name: &str) -> Option<u32> {
+        if self.sealed.is_empty() {
+            return schema.under_seal().position(|column| column.name == name).map(|place| place as u32);
+        }
+        self.sealed.get(name).map(|found| found.number)
     }
 
     /// The numbers of the domains. Sums of each are under secrets of its own.
@@ -256,6 +299,7 @@ pub fn predict(
     // Digests are of whole files, whichever columns are wanted.
     let uses_clear = counted.clear.clear_cells + counted.clear.text_cells > 0;
     let has_sealed = matches!(&plan.task, Task::Rows(task) if !task.sealed.is_empty());
+    let has_unsized = matches!(&plan.task, Task::Rows(task) if task.sealed.iter().any(|number| shape.copy(*number).is_none()));
     let uses_encrypted = !counted.blocks.is_empty() || has_sealed;
     let files = parts.iter().map(|part| part.read(uses_clear, uses_encrypted));
     let files: Vec<u64> = files.collect();
@@ -274,7 +318,7 @@ pub fn predict(
     Ok(Prediction {
         bytes_up,
         bytes_down,
-        bytes_down_exact: expected.clear.exact && !has_sealed,
+        bytes_down_exact: expected.clear.exact && !has_unsized,
         bytes_each: counted.bytes_each + each_overhead,
         bytes_fixed,
         clear_half: expected.clear,

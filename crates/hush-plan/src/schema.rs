@@ -83,6 +83,8 @@ pub enum Purpose {
     Avg,
     /// COUNT(x): the `sum` layout, for the values' sake, and the validity.
     Count,
+    /// Every question that the owner answers: a sealed copy of the values, in no more bits than their range needs.
+    Fetch,
     /// PRODUCT and GEOMEAN: `sum`, and logarithms and signs as further columns.
     Geomean,
     /// KURTOSIS: `sum` and the second to fourth powers as further columns.
@@ -101,7 +103,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in the order in which people are told about them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Sum,
         Self::Avg,
         Self::Count,
@@ -111,6 +113,7 @@ impl Purpose {
         Self::Kurtosis,
         Self::Geomean,
         Self::Product,
+        Self::Fetch,
     ];
 
     /// The word that a schema's `for` has for it.
@@ -118,6 +121,7 @@ impl Purpose {
         match self {
             Self::Avg => "avg",
             Self::Count => "count",
+            Self::Fetch => "fetch",
             Self::Geomean => "geomean",
             Self::Kurtosis => "kurtosis",
             Self::Product => "product",
@@ -209,8 +213,32 @@ impl Column {
 
     /// Whether it is there to be summed, and not only counted, multiplied by row or given back.
     pub fn is_summed(&self) -> bool {
-        let is_sum = |purpose: &Purpose| !matches!(purpose, Purpose::Count | Purpose::Product);
+        let is_sum =
+            |purpose: &Purpose| !matches!(purpose, Purpose::Count | Purpose::Fetch | Purpose::Product);
         self.purposes.is_empty() || self.purposes.iter().any(is_sum)
+    }
+
+    /// Whether its values are stored once more as a sealed copy, to which the owner puts questions.
+    pub fn has_copy(&self) -> bool {
+        self.protect == Protection::Encrypt && self.purposes.contains(&Purpose::Fetch)
+    }
+
+    /// Whether that copy is all that is stored of it.
+    pub fn is_copy_alone(&self) -> bool {
+        self.has_copy() && self.purposes.iter().all(|purpose| *purpose == Purpose::Fetch)
+    }
+
+    /// Gives it further purposes, beside those that it has or that are implied where none are written.
+    pub fn add_purposes(&mut self, purposes: &[Purpose]) {
+        let implied: &[Purpose] = match self.kind {
+            ColumnType::Date | ColumnType::Timestamp => &[Purpose::Count],
+            _ => &[Purpose::Sum, Purpose::Avg, Purpose::Count],
+        };
+        let known = if self.purposes.is_empty() { implied.to_vec() } else { self.purposes.clone() };
+        let new: Vec<Purpose> = purposes.iter().filter(|purpose| !known.contains(purpose)).copied().collect();
+        if !new.is_empty() {
+            self.purposes = known.into_iter().chain(new).collect();
+        }
     }
 
     /// The texts of a table of texts (CSV) that mean a missing value in this column.
@@ -276,6 +304,12 @@ impl Schema {
     /// Columns by protection, in file order.
     pub fn protected(&self, protect: Protection) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(move |column| column.protect == protect)
+    }
+
+    /// The columns that are stored under a seal: those that are sealed, and behind them those with a copy.
+    pub fn under_seal(&self) -> impl Iterator<Item = &Column> {
+        let copies = self.columns.iter().filter(|column| column.has_copy());
+        self.protected(Protection::Seal).chain(copies)
     }
 
     /// The encrypters of rows.

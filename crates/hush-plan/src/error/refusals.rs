@@ -11,7 +11,9 @@ impl PlanError {
         let clear = |column: &String| Remedy::Clear { column: column.clone(), of: subject };
         match self {
             Self::ApproximateColumn { column } => {
-                vec![format!("a range for {column} in the schema makes it exact").into(), clear(column)]
+                let copy = (subject == Subject::Table).then(|| Remedy::Copy { column: column.clone() });
+                let range = format!("a range for {column} in the schema makes it exact").into();
+                copy.into_iter().chain([range, clear(column)]).collect()
             }
             Self::NoWay { shown, .. } if shown.is_empty() => fixed(&["one of these ways, or none"]),
             Self::NoWay { .. } => fixed(&["hide less", "allow it in the schema, then encrypt again"]),

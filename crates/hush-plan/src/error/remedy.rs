@@ -47,6 +47,11 @@ pub enum Remedy {
         /// Its protection.
         of: Subject,
     },
+    /// Have a copy of a stored column, for the owner to read.
+    Copy {
+        /// Its name.
+        column: String,
+    },
     /// Say whether undecided columns are protected.
     Decide,
     /// Have the owner's columns back without a query.

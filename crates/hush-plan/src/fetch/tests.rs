@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::error::PlanError;
 use crate::limits::Limits;
 use crate::physical::plan_query;
 use crate::plan::{QueryPlan, RowsTask, Task};
-use crate::predict::Site;
+use crate::predict::{CopyShape, SealedShape, Site};
+use crate::schema::Purpose;
 use crate::sql::{parse, shown};
 use crate::tables::{encodings_for, patients};
 
@@ -27,7 +30,7 @@ fn the_server_has_the_conditions_that_clear_columns_decide() {
     let filter = |condition: &str| {
         let schema = patients();
         let query = parse(&schema, &format!("SELECT COUNT(*) FROM patients WHERE {condition}")).unwrap();
-        compile(&schema, &query, 1).unwrap().unwrap().filter.as_ref().map(shown)
+        compile(&schema, &query, 1, &Column::has_copy).unwrap().unwrap().filter.as_ref().map(shown)
     };
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(filter("age > 65"), None);
@@ -68,9 +71,30 @@ fn sealed_columns_come_back_by_their_numbers() {
     let schema = patients();
     let query = parse(&schema, "SELECT note FROM patients").unwrap();
     let mut site = Site::local(10);
-    site.shape.sealed = vec![7];
+    site.shape.sealed = [("note".to_owned(), SealedShape { number: 7, copy: None })].into();
     let plan = plan_query(&schema, &[], &site, "00ff", &query, &Limits::default()).unwrap();
     assert_eq!((task(&plan).sealed.as_slice(), task(&plan).fetch.len()), (&[7][..], 0));
+}
+
+#[test]
+fn copies_come_back_where_all_parts_have_them() {
+    let mut schema = patients();
+    let age = schema.columns.iter_mut().find(|column| column.name == "age").unwrap();
+    age.purposes = vec![Purpose::Sum, Purpose::Fetch];
+    let encodings = encodings_for(&schema, &["SELECT SUM(age), SUM(visits) FROM patients"]);
+    let query = parse(&schema, "SELECT MAX(age), MAX(visits) FROM patients").unwrap();
+    let copy = SealedShape { number: 4, copy: Some(CopyShape { bits: 7, nullable: true }) };
+    let fetched = |sealed: BTreeMap<String, SealedShape>| {
+        let mut site = Site::local(9000);
+        site.shape.sealed = sealed;
+        let plan = plan_query(&schema, &encodings, &site, "00ff", &query, &Limits::default()).unwrap();
+        let own = plan.owner.own.as_ref().unwrap();
+        (task(&plan).sealed.clone(), own.sealed.clone(), own.encrypted.len())
+    };
+    let note = ("note".to_owned(), SealedShape { number: 0, copy: None });
+    let both = [note.clone(), ("age".to_owned(), copy)].into();
+    assert_eq!(fetched(both), (vec![4], vec!["age".to_owned()], 1));
+    assert_eq!(fetched([note].into()), (vec![], vec![], 2));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::*;
 use crate::needs::needs_of;
 use crate::packing::{Packing, Slots, Sum};
 use crate::range::{largest_sum, message_log2};
-use crate::schema::{Column, ColumnType, Purpose, UnitRange};
+use crate::schema::{Column, ColumnType, Protection, Purpose, UnitRange};
 use crate::sql;
 use crate::tables::{column, encodings, patients, ranged, schema, with_purposes};
 use crate::writers::{Writers, noise_margin};

@@ -111,10 +111,11 @@ impl Planner<'_> {
         let (Some((price, taken)), true) = (priced.get(best), priced.len() > 1) else {
             return Ok(Vec::new());
         };
-        let by_rows = self.by_rows(taken)?;
+        let curve = |proposal| if self.limits.compares { self.by_rows(proposal) } else { Ok(Vec::new()) };
+        let by_rows = curve(taken)?;
         let ways = priced.iter().enumerate().map(|(place, (other, proposal))| {
             let is_other = place != best;
-            let even_rows = even_rows(&by_rows, &self.by_rows(proposal)?, self.site.shape.rows());
+            let even_rows = even_rows(&by_rows, &curve(proposal)?, self.site.shape.rows());
             Ok(Way {
                 name: proposal.name,
                 what: proposal.what.clone(),

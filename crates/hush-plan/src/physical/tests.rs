@@ -261,7 +261,8 @@ fn of_rows_on_link(rows: u64, text: &str, link: Option<f64>) -> QueryPlan {
     let encodings = encodings_for(&schema, &[text]);
     let site = Site { link, ..Site::local(rows) };
     let query = parse(&schema, text).unwrap();
-    plan_query(&schema, &encodings, &site, "00ff", &query, &Limits::default()).unwrap()
+    let limits = Limits { compares: true, ..Limits::default() };
+    plan_query(&schema, &encodings, &site, "00ff", &query, &limits).unwrap()
 }
 
 /// Bits of programs and of fetched columns, and whether the owner evaluates.

@@ -298,12 +298,7 @@ fn give_purposes(schema: &mut Schema, name: &str, purposes: &[Purpose]) -> Resul
     if column.protect != Protection::Encrypt {
         return Err(AlterFault::NotEncrypted { column: name.to_owned() });
     }
-    let implied = [Purpose::Sum, Purpose::Avg, Purpose::Count];
-    let known = if column.purposes.is_empty() { implied.to_vec() } else { column.purposes.clone() };
-    let new: Vec<Purpose> = purposes.iter().filter(|purpose| !known.contains(purpose)).copied().collect();
-    if !new.is_empty() {
-        column.purposes = known.into_iter().chain(new).collect();
-    }
+    column.add_purposes(purposes);
     Ok(())
 }
 

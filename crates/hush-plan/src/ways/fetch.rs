@@ -11,7 +11,7 @@ use crate::error::PlanError;
 use crate::fetch::{self, Fetch};
 use crate::limits::WayName;
 use crate::plan::{OwnColumn, OwnQuery, OwnerPlan, RowsTask, Task};
-use crate::schema::{Column, Protection};
+use crate::schema::Column;
 use crate::sql::quoted;
 
 /// Proposes answers in residues and rounded ones.
@@ -19,7 +19,9 @@ use crate::sql::quoted;
 /// # Errors
 /// Those of [`fetch::compile`]; [`PlanError::MissingLayout`] for a column that is not stored so that it can be given back.
 pub(super) fn plan(case: &Case<'_>, before: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
-    let Some(mut fetch) = fetch::compile(case.schema, case.query, case.catalog.rows())? else {
+    let has_copy =
+        |column: &Column| column.has_copy() && case.shape.sealed_number(case.schema, &column.name).is_some();
+    let Some(mut fetch) = fetch::compile(case.schema, case.query, case.catalog.rows(), &has_copy)? else {
         return Ok(Vec::new());
     };
     if fetch.encrypted.is_empty() && fetch.sealed.is_empty() && !before.is_empty() {
@@ -41,11 +43,13 @@ fn in_form(case: &Case<'_>, fetch: &Fetch<'_>, form: AnswerForm) -> Result<Propo
     let bits: Vec<Option<u32>> = bits.collect();
     let is_rounded = bits.iter().any(Option::is_some);
     let names = |columns: &[&Column]| columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    let number = |column: &&Column| case.shape.sealed_number(case.schema, &column.name);
+    let sealed: Vec<u32> = fetch.sealed.iter().filter_map(number).collect();
     let task = RowsTask {
         clear: fetch.clear.iter().map(|column| quoted(&column.name)).collect(),
         fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
         fetch_bits: if is_rounded { bits } else { Vec::new() },
-        sealed: fetch.sealed.iter().map(|column| sealed_number(case, column)).collect(),
+        sealed: sealed,
         limit: fetch.limit,
         ..RowsTask::default()
     };
@@ -79,9 +83,4 @@ fn own_columns(columns: &[&Column]) -> Vec<OwnColumn> {
         valid: column.nullable.then(&mut place),
     });
     own.collect()
-}
-
-fn sealed_number(case: &Case<'_>, column: &Column) -> u32 {
-    let place = case.schema.protected(Protection::Seal).position(|sealed| sealed.name == column.name);
-    case.shape.sealed_number(place.unwrap_or_default())
 }

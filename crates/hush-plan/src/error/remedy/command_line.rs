@@ -9,6 +9,9 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::AllRows => "--all, if that is meant".into(),
         Remedy::Approve => "read it, set status = \"approved\" and approved_by, rerun".into(),
         Remedy::Clear { column, of } => clear(column, *of, format!("--clear {column}")),
+        Remedy::Copy { column } => {
+            format!("hush alter TABLE --for {column}=fetch stores its exact values for you")
+        }
         Remedy::Decide => {
             "decide on each (sensitive or clear, or protect in the schema), approve, rerun".into()
         }

@@ -9,6 +9,9 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::AllRows => "all=True, if that is meant".into(),
         Remedy::Approve => "call schema.approve(by), once a person has read it".into(),
         Remedy::Clear { column, of } => clear(column, *of, format!("clear=[{column:?}]")),
+        Remedy::Copy { column } => {
+            format!("table.alter(purposes={{{column:?}: [\"fetch\"]}}) stores its exact values for you")
+        }
         Remedy::Decide => {
             "name it in sensitive=[...] or clear=[...], or set schema[\"NAME\"].protect = ..., then schema.approve(by)".into()
         }

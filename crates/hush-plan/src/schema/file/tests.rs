@@ -32,7 +32,7 @@ reason = "money (name, two decimals)"
 
 [columns.bp]
 type = "int(16)"
-protect = "DECIDE"       # encrypt: no WHERE yet; clear: the server reads it
+protect = "DECIDE"       # encrypt: you alone answer WHERE; clear: the server reads it
 reason = "clinical measurement (name)"
 "#;
 

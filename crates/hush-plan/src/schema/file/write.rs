@@ -151,9 +151,9 @@ fn column_table(out: &mut String, column: &Column, edge: bool) {
     let choices = match column.protect {
         Protection::Decide if is_text(column.kind) && edge => "       # clear: the server reads it; drop",
         Protection::Decide if is_text(column.kind) => {
-            "       # seal: no WHERE, no GROUP BY; clear: the server reads it"
+            "       # seal: you alone answer WHERE; clear: the server reads it"
         }
-        Protection::Decide => "       # encrypt: no WHERE yet; clear: the server reads it",
+        Protection::Decide => "       # encrypt: you alone answer WHERE; clear: the server reads it",
         Protection::Drop if column.reason.starts_with(UNHELD_TYPE) => {
             "         # another type in the data, to keep it"
         }
