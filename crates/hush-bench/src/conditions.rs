@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use hush::{OwnedTable, Pins, QueryLimits, Silent, WayName};
+use hush::{OwnedTable, Pins, QueryLimits, QueryPlan, Schema, Silent, WayName};
 use serde::Serialize;
 
 use crate::BenchError;
@@ -77,6 +77,10 @@ pub struct Case {
     pub link: f64,
     /// Every way that answers it.
     pub ways: Vec<Measured>,
+    /// Median seconds of the query on the same rows in the clear, where they are stored.
+    pub clear_s: f64,
+    /// Bits that the ranges of the encrypted columns need for a row, where all that `fetch` reads of them is copies.
+    pub range_bits: Option<u32>,
     /// The way that the planner takes.
     pub taken: WayName,
     /// The time of the way taken over the least.
@@ -118,8 +122,9 @@ fn measure(
 ) -> Result<Case, BenchError> {
     let threads = options.threads;
     let clear = OwnedTable::open_directory(&tables.clear, &tables.key, &Pins::forgetful(), threads);
-    let expected = clear.and_then(|table| table.ask(sql, &Silent)).map_err(hush::Error::from)?;
-    let expected = cells(&expected.batches)?;
+    let clear = clear.map_err(hush::Error::from)?;
+    let ask_clear = || clear.ask(sql, &Silent).map_err(hush::Error::from);
+    let expected = cells(&ask_clear()?.batches)?;
     let plan = open(tables, link, None, threads)?.plan(sql).map_err(hush::Error::from)?;
     let taken = plan.way;
     let mut found: Vec<WayName> = plan.ways.iter().map(|way| way.name).chain([taken]).collect();
@@ -128,10 +133,14 @@ fn measure(
     // Sums that give way to rows where there are many groups are neither of the two.
     let asked = found.iter().copied().map(Some).chain(plan.gathered.is_some().then_some(None));
     let asked: Vec<Option<WayName>> = asked.collect();
-    let mut worst = 0.0_f64;
+    let fetching = open(tables, link, Some(WayName::Fetch), threads)?;
+    let range_bits = fetching.plan(sql).ok().and_then(|plan| range_bits(&tables.schema, &plan));
+    let (mut worst, mut clear_times) = (0.0_f64, Vec::new());
     let mut runs = vec![(Vec::new(), 0); asked.len()];
     // In turns, so that all ways meet the same neighbours on the machine.
     for _ in 0..options.repeat.max(1) {
+        let phases = ask_clear()?.phases;
+        clear_times.push(phases.of("server") + phases.of("decrypt"));
         for (way, (times, bytes)) in asked.iter().zip(&mut runs) {
             let outcome = open(tables, link, *way, threads)?.ask(sql, &Silent);
             let outcome = outcome.map_err(hush::Error::from)?;
@@ -151,7 +160,18 @@ fn measure(
         if ways.len() > found.len() { ways.pop() } else { ways.iter().find(|way| way.way == taken).cloned() };
     let of_taken = as_planned.map_or(f64::INFINITY, |way| way.seconds);
     let check = if worst <= TOLERANCE { Check::Within(worst) } else { Check::Wrong };
-    Ok(Case { query, sql, rows, link, ways, taken, over_best: of_taken / best, check })
+    let (over_best, clear_s) = (of_taken / best, median(&clear_times));
+    Ok(Case { query, sql, rows, link, ways, clear_s, range_bits, taken, over_best, check })
+}
+
+/// Bits of a row that the ranges of the encrypted columns of a question need; `None` if bodies of sums come back.
+fn range_bits(schema: &Schema, plan: &QueryPlan) -> Option<u32> {
+    let own = plan.owner.own.as_ref().filter(|own| own.encrypted.is_empty())?;
+    let bits = own.sealed.iter().map(|name| {
+        let column = schema.columns.iter().find(|column| column.name == *name)?;
+        column.range.map(|range| u128::BITS - range.high.abs_diff(range.low).leading_zeros())
+    });
+    bits.sum()
 }
 
 /// Cases whose result was wrong.
@@ -167,7 +187,8 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     );
     let names = WayName::ALL.map(|way| format!("{} ms", way.name()));
     let head = ["", "rows", "Mbit/s"].map(str::to_owned).into_iter().chain(names);
-    let head = head.chain(["taken", "over best", "fetch B/row", "error"].map(str::to_owned));
+    let head = head
+        .chain(["taken", "over best", "clear ms", "fetch B/row", "range B/row", "error"].map(str::to_owned));
     let mut lines = vec![head.collect::<Vec<_>>()];
     for case in cases {
         let of = |way: WayName| case.ways.iter().find(|measured| measured.way == way);
@@ -176,8 +197,11 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
         line.extend(WayName::ALL.map(time));
         line.push(case.taken.name().to_owned());
         line.push(figure_text(case.over_best));
+        line.push(figure_text(case.clear_s * 1e3));
         let fetched = of(WayName::Fetch).map(|found| found.bytes as f64 / case.rows as f64);
         line.push(fetched.map_or("-".to_owned(), figure_text));
+        let least = case.range_bits.map(|bits| f64::from(bits) / 8.0);
+        line.push(least.map_or("-".to_owned(), figure_text));
         line.push(case.check.to_string());
         lines.push(line);
     }
@@ -187,6 +211,7 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     let _ = writeln!(
         out,
         "\nTimes: server and owner measured, medians of {} in turns, the table opened anew each time; the link's are its bytes over its speed.\n\
+         clear: the same query on the same rows in the clear, no link. range B/row: bits of the encrypted columns' ranges; clear columns are beside them.\n\
          The way taken is within 1.3 times of the best in {good} of {} cases; at most {} times.\n\
          Error: the largest relative one of any way beside the same rows in the clear.",
         options.repeat,

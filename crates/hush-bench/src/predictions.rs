@@ -10,7 +10,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use hush::{
-    Analysis, EncryptOptions, Outcome, OwnedTable, OwnerKey, Pins, ProfileInUse, Protection, Purpose, Silent,
+    Analysis, EncryptOptions, Outcome, OwnedTable, OwnerKey, Pins, ProfileInUse, Protection, Purpose, Schema,
+    Silent,
 };
 use serde::Serialize;
 
@@ -119,6 +120,7 @@ pub fn run(options: &Options, profile: &ProfileInUse) -> Result<Vec<Measured>, B
 pub(crate) struct Tables {
     pub(crate) key: OwnerKey,
     pub(crate) encrypted: std::path::PathBuf,
+    pub(crate) schema: Schema,
     pub(crate) clear: std::path::PathBuf,
     rows: u64,
 }
@@ -153,7 +155,7 @@ impl Tables {
                 column.nullable = false;
             }
             (schema.max_rows, schema.approved) = (rows, true);
-            let output = directory.join(name);
+            let (output, described) = (directory.join(name), schema.clone());
             let encryption = EncryptOptions {
                 source: hush::open(&csv)?,
                 schema,
@@ -165,10 +167,10 @@ impl Tables {
                 replace: true,
             };
             hush::encrypt(&encryption, &key, &Silent)?;
-            Ok::<_, BenchError>(output)
+            Ok::<_, BenchError>((output, described))
         };
-        let (encrypted, clear) = (table("encrypted", true)?, table("clear", false)?);
-        Ok(Self { encrypted, clear, key, rows })
+        let ((encrypted, schema), (clear, _)) = (table("encrypted", true)?, table("clear", false)?);
+        Ok(Self { encrypted, schema, clear, key, rows })
     }
 
     fn measure(
