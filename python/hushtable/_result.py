@@ -44,7 +44,8 @@ class Account:
     bytes_down: int
     leakage: Leakage
     #: The rest of a rehearsal's account: ``encrypted``, ``sealed`` and ``clear`` columns with reasons, ``warnings``,
-    #: ``verified_within`` (0.0: exactly), ``security`` (scheme, ring degree, log2 q, bits), ``peak_bytes``.
+    #: ``verified_within`` (0.0: exactly), ``security`` (scheme, ring degree, log2 q, bits), ``copies`` (columns
+    #: that the owner reads, and bits of a row of each), ``peak_bytes``.
     details: dict[str, Any] = field(default_factory=dict)
 
     @classmethod

@@ -504,7 +504,7 @@ def encrypt(
     count, limit = thread_count(threads), byte_count(memory_limit)
     for note in _hushtable.encrypt(data_in, approved._native, key, place, replace, workload, limit, count):
         warnings.warn(note, HushWarning, stacklevel=2)
-    return Table(_hushtable.Table.open_files(place, key, count, None, []), key, place, None, keep)
+    return Table(_hushtable.Table.open_files(place, key, count, None, [], None), key, place, None, keep)
 
 
 class _TemporaryDirectory:
@@ -531,6 +531,7 @@ def open(  # noqa: A001
     token_file: Path | None = None,
     way: str | None = None,
     hide: Sequence[str] = (),
+    keep: bool | int | str = False,
     threads: int | None = None,
 ) -> Table:
     """Opens a table: a directory, ``SERVER/tables/NAME``, or a prefix in an object store, such as ``s3://lake/patients``.
@@ -541,12 +542,17 @@ def open(  # noqa: A001
         way: the way to answer its questions, ``"sum"``, ``"rows"``, ``"gather"`` or ``"fetch"``; else the one that is predicted to be
             quickest.
         hide: what no question may show the server, of ``"constants"``, ``"pattern"`` and ``"sizes"``.
+        keep: whether questions are put to columns that are kept on this machine, in so many bytes (1 GB for ``True``). What a
+            question lacks comes back once for each version of the table, all rows of it; the server learns nothing else.
     """
     key = require_key(keys)
+    if keep and (way or hide):
+        raise usage("keep has a way of its own, which hides all that can be hidden\n  Way out: way and hide without keep.")
+    limit = byte_count("1GB" if keep is True else keep or None)
     if is_url(place):
-        native = _hushtable.Table.open_remote(str(place), key, token_file, way, names(hide))
+        native = _hushtable.Table.open_remote(str(place), key, token_file, way, names(hide), limit)
     else:
-        native = _hushtable.Table.open_files(place, key, thread_count(threads), way, names(hide))
+        native = _hushtable.Table.open_files(place, key, thread_count(threads), way, names(hide), limit)
     return Table(native, key, place, token_file, None)
 
 

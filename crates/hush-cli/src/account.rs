@@ -94,6 +94,15 @@ pub(crate) fn summary(account: &Account, wall: f64) -> String {
             ),
         );
     }
+    if !account.copies.is_empty() {
+        let names: Vec<&str> = account.copies.iter().map(|(name, _)| name.as_str()).collect();
+        let bits: u32 = account.copies.iter().map(|(_, bits)| bits).sum();
+        let text = format!(
+            "{}: {bits} bits a row under XChaCha20-Poly1305, >=128 bits; the answer is computed where they are opened",
+            visible(&names.join(", "))
+        );
+        line("Copies", wrapped(&text, 10));
+    }
     if !account.dry_run {
         line("Keys", "temporary, erased".into());
     }
@@ -162,6 +171,7 @@ pub(crate) fn to_json(account: &Account, wall: f64) -> Value {
             "scheme": ring.scheme, "degree": ring.degree, "log_q": ring.log_q, "bits": ring.bits,
             "failure_log2": -128,
         })).collect::<Vec<_>>(),
+        "copies": account.copies.iter().map(|(name, bits)| json!({ "column": name, "bits": bits })).collect::<Vec<_>>(),
         "server_sees": { "from_table": account.leakage.table, "from_query": account.leakage.query },
         "server_does_not_see": account.leakage.hidden,
     })

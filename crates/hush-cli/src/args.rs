@@ -414,6 +414,10 @@ pub(crate) struct Query {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) ways: WayArgs,
+    /// Put the question to columns that are kept on this machine, in so many bytes [default: 1GB]; those that are missing come back whole
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "1GB",
+        value_parser = size::parse, conflicts_with_all = ["way", "hide", "digits"])]
+    pub(crate) keep: Option<u64>,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     #[command(flatten)]

@@ -101,6 +101,8 @@ pub struct Account {
     pub bytes_per_value: Option<f64>,
     /// Rings in use.
     pub security: Vec<SecurityLine>,
+    /// Columns with a copy that the owner reads, and bits of a row of each.
+    pub copies: Vec<(String, u32)>,
     /// Facts that a server would have learned.
     pub leakage: Leakage,
     /// Absolute error bound of the approximate operations, if there are any.

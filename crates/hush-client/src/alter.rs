@@ -30,7 +30,6 @@ use hush_table::manifest::{ChangeKind, MAX_EARLIER_GENERATIONS};
 
 use self::clear::ClearFiles;
 pub use self::error::AlterError;
-use crate::chunk::sealed_columns;
 use crate::columns::{keys_of, new_secret_id};
 use crate::compact::{CompactOptions, Which, compact, require_recoverable};
 use crate::destination::{Committed, Committer, Destination, Edit, Next};
@@ -228,18 +227,20 @@ impl Begin<'_> {
         further(schema, &kept, manifest)
     }
 
-    /// Gives `next` the sealed columns of the altered schema. Those that stay keep their numbers, and new ones stand behind them.
-    fn number_sealed(&self, present: &Opened, schema: &Schema, next: &mut Manifest) {
-        let before = sealed_columns(&present.half.schema);
-        let numbers = present.manifest.manifest().sealed_numbers();
-        let gone =
-            before.iter().zip(numbers).filter(|((_, name), _)| self.alteration.name_after(name).is_none());
-        let gone: BTreeSet<u32> = gone.map(|(_, number)| number).collect();
-        let stay = before.len() - gone.len();
-        let new = sealed_columns(schema).len().saturating_sub(stay);
-        next.sealed_columns = next.sealed_columns.saturating_add(new as u32);
+    /// Gives `next` the columns under a seal of the altered schema. Those that stay keep their numbers, and new ones stand behind them.
+    /// Returns their names in that order.
+    fn number_sealed(&self, present: &Opened, schema: &Schema, next: &mut Manifest) -> Vec<String> {
+        let before = present.half.numbered(present.manifest.manifest());
+        let after = |name: &str| self.alteration.name_after(name);
+        let gone = before.iter().filter(|(_, name)| after(name).is_none()).map(|(number, _)| *number);
         let unsealed: BTreeSet<u32> = next.unsealed.iter().copied().chain(gone).collect();
+        let mut names: Vec<String> = before.iter().filter_map(|(_, name)| after(name)).collect();
+        let new = schema.under_seal().map(|column| column.name.clone()).filter(|name| !names.contains(name));
+        let new: Vec<String> = new.collect();
+        next.sealed_columns = next.sealed_columns.saturating_add(new.len() as u32);
         next.unsealed = unsealed.into_iter().collect();
+        names.extend(new);
+        names
     }
 }
 
@@ -262,7 +263,8 @@ impl Edit for Begin<'_> {
         let interim = if waits { schema_after(before, &as_before)? } else { schema.clone() };
         let outgrown = if waits { outgrown } else { Vec::new() };
         self.report.encodings = new.len() as u64;
-        let half = PrivateHalf {
+        let mut half = PrivateHalf {
+            sealed: Vec::new(),
             encodings: in_order(kept.into_iter().chain(outgrown).chain(new)),
             schema: interim,
             pending: waits.then(|| schema.clone()),
@@ -270,7 +272,7 @@ impl Edit for Begin<'_> {
         let stored = next.stored_columns();
         let mut columns = next.clone();
         columns.encodings = public(&half.encodings);
-        self.number_sealed(present, &schema, &mut columns);
+        half.sealed = self.number_sealed(present, &schema, &mut columns);
         if columns.stored_columns() != stored || columns.encodings != next.encodings {
             next.begin_generation();
         }
@@ -316,7 +318,8 @@ impl Edit for Finish<'_> {
         }
         next.version = next.version.saturating_add(1);
         next.begin_generation();
-        let half = PrivateHalf { schema, encodings: kept, pending: None };
+        let half =
+            PrivateHalf { schema, encodings: kept, pending: None, sealed: present.half.sealed.clone() };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);
         next.sealed_schema = self.offered.seal(&half, keys_of(self.owner, &next))?;
@@ -353,8 +356,12 @@ fn further(
 
 /// Marks the generations whose parts are to be written anew, and no others.
 fn mark_incomplete(next: &mut Manifest, half: &PrivateHalf) {
-    let incomplete: BTreeSet<u32> =
-        half.encodings.iter().flat_map(|encoding| half.incomplete(next, encoding)).collect();
+    let incomplete: BTreeSet<u32> = half
+        .encodings
+        .iter()
+        .flat_map(|encoding| half.incomplete(next, encoding))
+        .chain(half.without_copies(next))
+        .collect();
     for generation in &mut next.generations {
         generation.incomplete = incomplete.contains(&generation.number);
     }
@@ -371,12 +378,11 @@ impl Dropped {
     /// The columns of a table that an alteration drops.
     fn of(present: &Opened, alteration: &Alteration) -> Vec<Self> {
         let (half, manifest) = (&present.half, present.manifest.manifest());
-        let sealed = sealed_columns(&half.schema).into_iter().map(|(_, name)| name);
-        let sealed: Vec<(&str, u32)> = sealed.zip(manifest.sealed_numbers()).collect();
+        let sealed = half.numbered(manifest);
         let of_name = |name: &String| {
             let is_its = |encoding: &&PrivateEncoding| encoding.quantity.columns().contains(&name.as_str());
             let encodings = half.encodings.iter().filter(is_its).map(|encoding| encoding.public.id).collect();
-            let sealed = sealed.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
+            let sealed = sealed.iter().find(|(_, known)| known == name).map(|(number, _)| *number);
             Self { name: name.clone(), encodings, sealed }
         };
         alteration.drop.iter().map(of_name).collect()

@@ -7,6 +7,7 @@
 mod clear;
 mod gathered;
 mod groups;
+mod kept;
 mod local;
 mod own;
 mod owned;
@@ -19,7 +20,7 @@ pub(crate) use rows::positions;
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
 use hush_plan::plan::{OwnQuery, SlotExpr, Task};
-use hush_plan::{EncodingId, OwnerPlan, QueryPlan, ServerPlan, plan_query};
+use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, Shown, WayName, plan_query};
 
 use crate::account::{AnswerCounts, Moved, Phases};
 use crate::error::ClientError;
@@ -60,10 +61,22 @@ impl OwnedTable {
     /// # Errors
     /// [`ClientError::Plan`] with the reason and the ways out.
     pub fn plan(&self, sql: &str) -> Result<QueryPlan, ClientError> {
+        self.plan_within(sql, &self.limits)
+    }
+
+    /// Plans `sql`, and finds where other ways become quicker.
+    pub(crate) fn plan_and_compare(&self, sql: &str) -> Result<QueryPlan, ClientError> {
+        self.plan_within(sql, &Limits { compares: true, ..self.limits })
+    }
+
+    fn plan_within(&self, sql: &str, limits: &Limits) -> Result<QueryPlan, ClientError> {
+        // Columns that are kept are whole, and nothing of a question is in what is asked of them.
+        let whole = || Limits { way: Some(WayName::Fetch), hide: Shown::ALL, ..*limits };
+        let limits = if self.kept.is_some() { &whole() } else { limits };
         let digest = self.manifest.digest().to_string();
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
         let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
-        let mut plan = plan_query(schema, &encodings, &self.site(), &digest, &query, &self.limits)?;
+        let mut plan = plan_query(schema, &encodings, &self.site(), &digest, &query, limits)?;
         if !self.manifest.manifest().generations.is_empty() {
             let told = "which of these quantities each part has, and by that which rows are from before a column was added or dropped";
             plan.leakage.table.push(told.to_owned());
@@ -121,6 +134,14 @@ impl OwnedTable {
         release: Option<&Release<'_>>,
         progress: &dyn Progress,
     ) -> Result<Outcome, ClientError> {
+        if let (Some(cache), Some(_), Task::Rows(task), None) =
+            (&self.kept, &plan.owner.own, &plan.server.task, release)
+        {
+            let columns = kept::columns(task);
+            if !columns.is_empty() {
+                return self.run_on_kept(cache, (plan, columns), phases, progress);
+            }
+        }
         let mut query = PreparedQuery::new(plan, phases)?;
         let mut answered = query.time("server", |request| self.evaluate(request, progress));
         if let Err(error) = &answered
@@ -198,7 +219,8 @@ pub(crate) fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
     serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
-fn counts(answer: &Answer<'_>, merged: usize) -> Result<AnswerCounts, ClientError> {
+/// What an answer of a table of so many rows holds.
+fn counts(answer: &Answer<'_>, rows: u64, regrouped: usize) -> Result<AnswerCounts, ClientError> {
     Ok(match &answer.encrypted {
         EncryptedHalf::Aggregate(sums) => AnswerCounts {
             rows: u64::from(sums.group_count),
@@ -206,8 +228,8 @@ fn counts(answer: &Answer<'_>, merged: usize) -> Result<AnswerCounts, ClientErro
             ..AnswerCounts::default()
         },
         EncryptedHalf::Rows(chunks) => AnswerCounts {
-            rows: answer.clear().map_err(answer_error)?.num_rows() as u64,
-            regrouped: merged as u64,
+            rows: answer.clear(rows).map_err(answer_error)?.num_rows() as u64,
+            regrouped: regrouped as u64,
             chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
             clear_bytes: answer.clear_len(),
         },

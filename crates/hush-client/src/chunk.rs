@@ -2,7 +2,6 @@
 //! Encrypting one chunk: every encoded column, and the sealed ones.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
@@ -10,12 +9,14 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use hush_encode::quantity_values;
 use hush_keys::{Encryptor, SealKey, TableKeys};
-use hush_plan::{Protection, Schema};
+use hush_plan::Schema;
+use hush_plan::schema::Column;
 use hush_table::source::{ColumnData, RowBatch};
 use hush_table::{AppendId, EncodedChunk};
 use zeroize::Zeroizing;
 
 use crate::columns::ColumnKeys;
+use crate::copy;
 use crate::error::ClientError;
 use crate::scheme::Scheme;
 
@@ -25,10 +26,8 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) keys: &'a ColumnKeys,
     /// Place of every column in a batch.
     pub(crate) positions: BTreeMap<&'a str, usize>,
-    /// Sealed columns: place in the batch and name.
-    pub(crate) sealed: Vec<(usize, &'a str)>,
-    /// Number and key of each.
-    pub(crate) seals: &'a [Seal],
+    /// The columns under a seal, with the description of each and its place in a batch.
+    pub(crate) sealed: Vec<(&'a Seal, &'a Column, usize)>,
     /// The scheme of the encoded columns.
     pub(crate) scheme: &'a dyn Scheme,
     /// The append that the chunks are of.
@@ -36,15 +35,20 @@ pub(crate) struct ChunkPlan<'a> {
 }
 
 impl<'a> ChunkPlan<'a> {
-    /// Encrypts chunks of an encryption.
+    /// Encrypts chunks of an encryption. Of `seals` those are taken whose columns the schema has.
     pub(crate) fn new(
         schema: &'a Schema,
         keys: &'a ColumnKeys,
         seals: &'a [Seal],
         scheme: &'a dyn Scheme,
     ) -> Self {
-        let (positions, sealed) = (schema.positions(), sealed_columns(schema));
-        Self { keys, positions, sealed, seals, scheme, append: None }
+        let positions = schema.positions();
+        let sealed = seals.iter().filter_map(|seal| {
+            let column = schema.under_seal().find(|column| column.name == seal.name)?;
+            Some((seal, column, *positions.get(seal.name.as_str())?))
+        });
+        let sealed = sealed.collect();
+        Self { keys, positions, sealed, scheme, append: None }
     }
 
     /// Encrypts chunks of an append.
@@ -77,14 +81,16 @@ impl<'a> ChunkPlan<'a> {
     }
 
     fn seal_columns(&self, index: u32, batch: &RowBatch) -> Result<Vec<Bytes>, ClientError> {
-        let seal_one = |((place, name), seal): (&(usize, &str), &Seal)| {
-            let Some(Some(ColumnData::Array(array))) = batch.columns.get(*place) else {
-                return Err(ClientError::Internal { what: "a sealed column's data was not read" });
+        let seal_one = |(seal, column, place): &(&Seal, &Column, usize)| {
+            let plain = match batch.columns.get(*place) {
+                Some(Some(ColumnData::Array(array))) => to_ipc(&column.name, array)?,
+                Some(Some(ColumnData::Units(data))) => copy::pack(column, data)?,
+                _ => return Err(ClientError::Internal { what: "a sealed column's data was not read" }),
             };
-            let plain = Zeroizing::new(to_ipc(name, array)?);
+            let plain = Zeroizing::new(plain);
             Ok(seal.key.seal(&sealed_place(seal.number, self.append, index), &plain)?.into())
         };
-        self.sealed.iter().zip(self.seals).map(seal_one).collect()
+        self.sealed.iter().map(seal_one).collect()
     }
 }
 
@@ -92,24 +98,20 @@ impl<'a> ChunkPlan<'a> {
 pub(crate) struct Seal {
     /// Its number in the manifest.
     pub(crate) number: u32,
+    /// The column's name.
+    pub(crate) name: String,
     /// Its key.
     pub(crate) key: SealKey,
 }
 
-/// The numbers and keys of sealed columns, in file order.
-pub(crate) fn seals_of(keys: TableKeys<'_>, numbers: impl IntoIterator<Item = u32>) -> Vec<Seal> {
-    numbers.into_iter().map(|number| Seal { number, key: keys.column_seal(number) }).collect()
-}
-
-/// The numbers of the sealed columns of a table that is encrypted from its source.
-pub(crate) fn first_numbers(schema: &Schema) -> Range<u32> {
-    0..sealed_columns(schema).len() as u32
-}
-
-/// Sealed columns: place in a batch and name, in file order.
-pub(crate) fn sealed_columns(schema: &Schema) -> Vec<(usize, &str)> {
-    let columns = schema.columns.iter().enumerate();
-    columns.filter(|(_, c)| c.protect == Protection::Seal).map(|(i, c)| (i, c.name.as_str())).collect()
+/// The keys of columns under a seal.
+pub(crate) fn seals_of<'a>(
+    keys: TableKeys<'_>,
+    columns: impl IntoIterator<Item = (u32, &'a str)>,
+) -> Vec<Seal> {
+    let seal =
+        |(number, name): (u32, &str)| Seal { number, name: name.to_owned(), key: keys.column_seal(number) };
+    columns.into_iter().map(seal).collect()
 }
 
 /// The place to which a sealed blob is bound: its column number, the append that it is of, and the number of its chunk there.

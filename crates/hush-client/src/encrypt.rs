@@ -29,7 +29,7 @@ pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
 pub(crate) use self::parted::encrypt_parts;
 pub(crate) use self::rows::{Rows, check_memory, flow_of};
-use crate::chunk::{ChunkPlan, first_numbers};
+use crate::chunk::ChunkPlan;
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
@@ -93,7 +93,7 @@ impl Encryption<'_> {
             return Err(ClientError::NoRoot { place: self.store.place() });
         }
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
-        let keys = DomainKeys::derive(of_domain, &half.encodings, first_numbers(schema))?;
+        let keys = DomainKeys::derive(of_domain, &half.encodings, &half.first_numbered())?;
         let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme);
         let layout = TableLayout {
             clear: clear_schema(schema),

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The cost and leakage of a query before it runs; after a run, measured beside predicted figures.
 
+use std::collections::BTreeMap;
+
 use hush_exec::answer::Strata;
 use hush_exec::clear_half_bytes;
 use hush_plan::plan::Task;
 use hush_plan::predict::{
-    ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, Site, TableShape, Times, of_rows, predict,
+    ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, SealedShape, Site, TableShape, Times,
+    of_rows, predict,
 };
 use hush_plan::report::Way;
-use hush_plan::{ColumnType, QueryPlan, Schema, WayName};
+use hush_plan::{ColumnType, QueryPlan, WayName};
 use hush_table::Manifest;
 use serde_json::{Value, json};
 
 use crate::account::{AnswerCounts, Phases};
 use crate::ask::Outcome;
+use crate::copy;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
+use crate::private::PrivateHalf;
 use crate::table::{Costs, Evaluator, OwnedTable};
 use hush_system::memory::peak_resident_bytes;
 
@@ -83,7 +88,7 @@ impl OwnedTable {
         profile: ProfileInUse,
     ) -> Result<Explanation, ClientError> {
         let mut phases = Phases::default();
-        let planned = phases.time("plan", || self.plan(sql))?;
+        let planned = phases.time("plan", || self.plan_and_compare(sql))?;
         let asked = groups.unwrap_or(ASSUMED_GROUPS);
         let plan = planned.clone().for_groups(groups.unwrap_or(0));
         let prediction = self.predict(&plan, asked, threads)?;
@@ -175,8 +180,7 @@ impl OwnedTable {
                 AnswerCounts { rows: groups.min(plan.cost.max_groups), ..AnswerCounts::default() }
             }
             Task::Rows(task) => {
-                let (rows, chunks) =
-                    shape(self.manifest.manifest(), &self.half.schema).all_matching(task.limit);
+                let (rows, chunks) = shape(self.manifest.manifest(), &self.half).all_matching(task.limit);
                 AnswerCounts { rows, regrouped: groups, chunks, clear_bytes: 0 }
             }
         };
@@ -186,7 +190,7 @@ impl OwnedTable {
     /// The site at which plans for this table will run.
     pub(crate) fn site(&self) -> Site {
         let Costs { profile, threads, link } = &self.costs;
-        let shape = shape(self.manifest.manifest(), &self.half.schema);
+        let shape = shape(self.manifest.manifest(), &self.half);
         Site { shape, threads: *threads, profile: profile.clone(), link: *link }
     }
 
@@ -201,13 +205,8 @@ impl OwnedTable {
         let groups = if matches!(plan.server.task, Task::Aggregate(_)) { counts.rows } else { 0 };
         let (rows, regrouped) = (counts.rows, counts.regrouped);
         let expected = Expected { groups, rows, chunks: counts.chunks, clear };
-        let mut prediction = predict(
-            &plan.server,
-            &manifest.encodings,
-            &shape(manifest, &self.half.schema),
-            &expected,
-            threads,
-        )?;
+        let mut prediction =
+            predict(&plan.server, &manifest.encodings, &shape(manifest, &self.half), &expected, threads)?;
         prediction.work.add(of_rows(&plan.server, &plan.owner, rows, regrouped));
         if let (Some(_), Task::Rows(task)) = (&plan.owner.regroup, &plan.server.task) {
             // Four copies: decrypted, in a table in memory, read from it, and taken apart.
@@ -226,7 +225,8 @@ impl OwnedTable {
 const REGROUPED_VALUE_BYTES: u64 = 32;
 
 /// The sizes of the table's parts and clear columns.
-fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
+fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
+    let schema = &half.schema;
     let bytes = |file: Option<hush_table::PartFile>| file.map_or(0, |file| file.bytes);
     let part = |part: &hush_table::PartEntry| PartShape {
         rows: part.rows,
@@ -245,8 +245,25 @@ fn shape(manifest: &Manifest, schema: &Schema) -> TableShape {
         domains: manifest.domains(),
         lacking: Strata::of(manifest).into_lacking(),
         clear: manifest.clear_columns.iter().map(clear).collect(),
-        sealed: manifest.sealed_numbers(),
+        sealed: under_seal(manifest, half),
     }
+}
+
+/// The columns under a seal that all parts have which have their values.
+fn under_seal(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<String, SealedShape> {
+    let earlier = manifest.generations.iter().map(|generation| generation.number);
+    let generations: Vec<u32> = earlier.chain([manifest.generation]).collect();
+    let known = half.numbered(manifest).into_iter().filter_map(|(number, name)| {
+        let column = half.schema.columns.iter().find(|column| column.name == name)?;
+        let lacks = |generation: &u32| {
+            let stored = manifest.columns_of(*generation).sealed;
+            !stored.contains(&number) && !column.is_copy_alone() && half.has(manifest, *generation, name)
+        };
+        let is_whole = !column.has_copy() || !generations.iter().any(lacks);
+        let copy = column.has_copy().then(|| copy::shape(column));
+        is_whole.then(|| (name.to_owned(), SealedShape { number, copy }))
+    });
+    known.collect()
 }
 
 impl Explanation {

@@ -23,9 +23,11 @@ mod ask;
 mod bounds;
 mod cells;
 mod chunk;
+mod column_cache;
 mod columns;
 mod compact;
 mod compare;
+mod copy;
 #[cfg(test)]
 mod corpus;
 mod data;
@@ -80,6 +82,7 @@ pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use alter::{AlterError, AlterOptions, AlterReport, alter};
 pub use append::{AppendOptions, AppendReport, append};
 pub use ask::{Outcome, PreparedQuery};
+pub use column_cache::{ColumnCache, NO_HOME};
 pub use columns::kernels;
 pub use compact::{
     CompactError, CompactOptions, CompactReport, CompactionPlan, CompactionState, DUE_PARTS, Lacking,
@@ -106,7 +109,7 @@ pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_pro
 pub use owner::{EncryptOptions, Encrypted, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use place::TablePlace;
-pub use policy::{Policy, Proposal, propose_schema};
+pub use policy::{Policy, Proposal, StoredBytes, propose_schema};
 pub use private::PrivateHalf;
 pub use pull::pull;
 pub use purge::{

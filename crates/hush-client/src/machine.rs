@@ -101,9 +101,14 @@ fn read(path: &Path) -> Result<Option<MachineProfile>, String> {
 
 /// The path of this user's profile; `None` without a home directory.
 pub fn profile_path() -> Option<PathBuf> {
+    Some(cache_directory()?.join("machine.json"))
+}
+
+/// The directory of what can be had again, `$XDG_CACHE_HOME/hushtable`, else `~/.cache/hushtable`; `None` without a home directory.
+pub(crate) fn cache_directory() -> Option<PathBuf> {
     let from_env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = from_env("XDG_CACHE_HOME").or_else(|| from_env("HOME").map(|home| home.join(".cache")))?;
-    Some(cache.join("hushtable/machine.json"))
+    Some(cache.join("hushtable"))
 }
 
 /// Writes a profile, replacing an earlier one at once.

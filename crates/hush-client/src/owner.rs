@@ -8,7 +8,8 @@ use hush_keys::keyfile::{
 };
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::error::{Front, Remedy};
-use hush_plan::{Needs, Schema, needs_of};
+use hush_plan::schema::Purpose;
+use hush_plan::{Needs, Schema, needs_of, read_by_owner};
 use hush_table::source::Source;
 use hush_table::{SignedManifest, TableStore, TableUri};
 
@@ -210,22 +211,26 @@ pub fn encrypt(
     key: &OwnerKey,
     progress: &dyn Progress,
 ) -> Result<Encrypted, ClientError> {
-    let (source, schema) = (&options.source, options.schema.clone());
+    let (source, mut schema) = (&options.source, options.schema.clone());
     require_approval(&schema)?;
     let bucket = bucket_of(&options.output)?;
     let place = bucket.as_ref().map_or(TablePlace::Directory(&options.output), TablePlace::Bucket);
     let present = present_at(place)?;
     let replaced = require(present, options.replace, || place.name(), source.estimated_rows())?;
-    let mut needs = Needs::of_purposes(&schema)?;
+    let mut workload = Vec::new();
     if let Some(path) = &options.workload {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ClientError::File { path: path.clone(), source })?;
-        let queries = hush_plan::sql::parse_workload(&schema, &text)?;
-        needs.merge(needs_of(&schema, &queries)?);
+        workload = hush_plan::sql::parse_workload(&schema, &text)?;
     }
+    for name in read_by_owner(&schema, &workload)? {
+        schema.columns.iter_mut().filter(|c| c.name == name).for_each(|c| c.add_purposes(&[Purpose::Fetch]));
+    }
+    let mut needs = Needs::of_purposes(&schema)?;
+    needs.merge(needs_of(&schema, &workload)?);
     let rows = schema.max_rows.max(source.rows().unwrap_or(0));
     let encodings = plan_encodings(&schema, &needs, rows)?;
-    let half = PrivateHalf { schema, encodings, pending: None };
+    let half = PrivateHalf::new(schema, encodings);
     let store = place.made()?;
     let pool = thread_pool(options.threads)?;
     let encryption = Encryption {

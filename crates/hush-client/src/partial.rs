@@ -48,7 +48,7 @@ impl Case {
         (schema.max_rows, schema.approved) = (most as u64, true);
         let (schema, needs, _) = used_part(&schema, &self.sql).unwrap();
         let encodings = plan_encodings(&schema, &needs, most as u64).unwrap();
-        PrivateHalf { schema, encodings, pending: None }
+        PrivateHalf::new(schema, encodings)
     }
 }
 

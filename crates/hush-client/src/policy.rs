@@ -3,13 +3,16 @@
 
 use hush_plan::schema::units::type_bounds;
 use hush_plan::schema::{Column, NO_VALUES, UNHELD_TYPE};
-use hush_plan::{Protection, Schema, factors_left_out};
+use hush_plan::{Needs, Protection, Schema, factors_left_out};
+use hush_table::CHUNK_ROWS;
 use hush_table::profile::{
     ProfileOptions, Proposed, TableProfile, keep_possible_purposes, profile, propose, single_out_note,
     singled_out,
 };
 use hush_table::source::Source;
 
+use crate::copy;
+use crate::encrypt::plan_encodings;
 use crate::error::ClientError;
 use crate::schema_file::require_approval;
 
@@ -53,6 +56,49 @@ pub(crate) fn protect_undecided(schema: &mut Schema) {
     for column in schema.columns.iter_mut().filter(|column| column.protect == Protection::Decide) {
         column.protect = protection_of(column);
         column.reason.push_str("; undecided, so protected");
+    }
+}
+
+/// Bytes of a row that the encrypted columns of a schema take, in full chunks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredBytes {
+    /// Ciphertexts by column; those of products by their factors.
+    pub columns: Vec<(String, f64)>,
+    /// Copies for the owner to read, of the columns that have them.
+    pub copies: f64,
+    /// Copies of all the others, if they had them.
+    pub further_copies: f64,
+}
+
+impl StoredBytes {
+    /// Those of a schema, with the ciphertexts that its purposes ask for.
+    ///
+    /// # Errors
+    /// [`ClientError::Plan`] if no parameters serve them.
+    pub fn of(schema: &Schema) -> Result<Self, ClientError> {
+        let needs = Needs::of_purposes(schema)?;
+        let mut columns: Vec<(String, f64)> = Vec::new();
+        for encoding in plan_encodings(schema, &needs, schema.max_rows)? {
+            let (packing, ring) = (&encoding.public.packing, encoding.public.ring()?);
+            let chunk =
+                packing.element_bytes(ring, None) as f64 * packing.element_count(ring, CHUNK_ROWS) as f64;
+            let (name, bytes) = (encoding.quantity.columns().join(" * "), chunk / f64::from(CHUNK_ROWS));
+            match columns.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += bytes,
+                None => columns.push((name, bytes)),
+            }
+        }
+        let chunk_rows = f64::from(CHUNK_ROWS);
+        let bytes = |has_copy: bool| {
+            let some = schema.protected(Protection::Encrypt).filter(|column| column.has_copy() == has_copy);
+            some.map(|column| copy::shape(column).bytes(CHUNK_ROWS.into()) as f64 / chunk_rows).sum()
+        };
+        Ok(Self { columns, copies: bytes(true), further_copies: bytes(false) })
+    }
+
+    /// All together.
+    pub fn total(&self) -> f64 {
+        self.columns.iter().map(|(_, bytes)| bytes).sum::<f64>() + self.copies
     }
 }
 

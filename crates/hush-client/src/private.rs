@@ -24,6 +24,8 @@ pub struct PrivateHalf {
     pub schema: Schema,
     /// The encoded columns with their quantities and bounds.
     pub encodings: Vec<PrivateEncoding>,
+    /// Names of the columns under a seal, in the order of their numbers: sealed ones, and encrypted ones with a copy.
+    pub sealed: Vec<String>,
     /// The schema that the table gets once all parts have the encodings that it needs.
     pub pending: Option<Schema>,
 }
@@ -34,11 +36,34 @@ struct Stored {
     format: u16,
     schema: String,
     encodings: Vec<PrivateEncoding>,
+    /// Absent where it is the order of the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<String>,
 }
 
+/// The names of a schema's columns under a seal, in its order.
+fn in_order(schema: &Schema) -> Vec<String> {
+    schema.under_seal().map(|column| column.name.clone()).collect()
+}
+
 impl PrivateHalf {
+    /// The half of a table that is encrypted from its source.
+    pub fn new(schema: Schema, encodings: Vec<PrivateEncoding>) -> Self {
+        Self { sealed: in_order(&schema), schema, encodings, pending: None }
+    }
+
+    /// The columns under a seal with their numbers in a manifest.
+    pub(crate) fn numbered(&self, manifest: &Manifest) -> Vec<(u32, &str)> {
+        manifest.sealed_numbers().into_iter().zip(self.sealed.iter().map(String::as_str)).collect()
+    }
+
+    /// They with the numbers of a table that is encrypted from its source.
+    pub(crate) fn first_numbered(&self) -> Vec<(u32, &str)> {
+        (0..).zip(self.sealed.iter().map(String::as_str)).collect()
+    }
+
     /// Seals the half for one encryption of a table.
     ///
     /// # Errors
@@ -48,6 +73,7 @@ impl PrivateHalf {
             format: FORMAT,
             schema: to_toml(&self.schema),
             encodings: self.encodings.clone(),
+            sealed: (self.sealed != in_order(&self.schema)).then(|| self.sealed.clone()),
             pending: self.pending.as_ref().map(to_toml),
         };
         let json = serde_json::to_vec(&stored)
@@ -70,6 +96,19 @@ impl PrivateHalf {
         lacking
             .filter(|generation| columns.iter().all(|name| self.has(manifest, *generation, name)))
             .collect()
+    }
+
+    /// The generations whose parts have values of a column and no copy, though the schema wants one.
+    pub(crate) fn without_copies(&self, manifest: &Manifest) -> Vec<u32> {
+        let lacks = |generation: &u32| {
+            let stored = manifest.columns_of(*generation).sealed;
+            self.numbered(manifest).into_iter().any(|(number, name)| {
+                let column = self.schema.columns.iter().find(|column| column.name == name);
+                let is_copy = column.is_some_and(|column| column.has_copy() && !column.is_copy_alone());
+                is_copy && !stored.contains(&number) && self.has(manifest, *generation, name)
+            })
+        };
+        manifest.generations.iter().map(|generation| generation.number).filter(lacks).collect()
     }
 
     /// Whether the parts of a generation have values of a column.
@@ -107,7 +146,8 @@ impl PrivateHalf {
         }
         let read = |text: &String| from_toml(text).map_err(|_| unreadable("not a schema"));
         let (schema, pending) = (read(&stored.schema)?, stored.pending.as_ref().map(read).transpose()?);
-        Ok(Self { schema, encodings: stored.encodings, pending })
+        let sealed = stored.sealed.unwrap_or_else(|| in_order(&schema));
+        Ok(Self { schema, encodings: stored.encodings, sealed, pending })
     }
 }
 

@@ -9,13 +9,15 @@ use hush_exec::Limits;
 use hush_keys::{OwnerSeed, harden_process};
 use hush_plan::error::Subject;
 use hush_plan::plan::OwnerAggregate;
-use hush_plan::{ColumnType, Needs, PrivateEncoding, Protection, Quantity, Schema, needs_of};
+use hush_plan::schema::Purpose;
+use hush_plan::{ColumnType, Needs, PrivateEncoding, Protection, Quantity, Schema, needs_of, read_by_owner};
 use hush_table::TableStore;
 use hush_table::source::Source;
 
 use crate::account::{Account, Moved, Phases, SecurityLine, Verified};
 use crate::ask::Outcome;
 use crate::compare::{compare, smallest_magnitude};
+use crate::copy;
 use crate::encrypt::{Encryption, plan_encodings};
 use crate::error::ClientError;
 use crate::explain::Analysis;
@@ -96,7 +98,7 @@ fn run(
     preamble(&account);
 
     let owner = phases.time("keys", OwnerSeed::generate)?;
-    let half = PrivateHalf { schema, encodings, pending: None };
+    let half = PrivateHalf::new(schema, encodings);
     let store = TableStore::memory();
     let scheme: &'static dyn Scheme = if options.dry_run { &NoOp } else { &Lattice };
     let encryption = Encryption {
@@ -180,9 +182,14 @@ fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {
 /// The schema with all columns dropped that the query does not use, the needs of the query, and notes on it.
 pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Vec<String>), ClientError> {
     let query = hush_plan::sql::parse(schema, sql)?;
-    let mut needs = needs_of(schema, std::slice::from_ref(&query))?;
     let mut used: BTreeSet<String> = query.columns();
     let mut part = schema.clone();
+    // No server computes on what the owner reads.
+    let read = read_by_owner(schema, std::slice::from_ref(&query))?;
+    for column in part.columns.iter_mut().filter(|column| read.contains(&column.name)) {
+        column.purposes = vec![Purpose::Fetch];
+    }
+    let mut needs = needs_of(&part, std::slice::from_ref(&query))?;
     if used.is_empty() {
         // COUNT(*) reads no column, but a table without columns has no rows. So one column goes along.
         let stored = |protect| schema.protected(protect).next();
@@ -222,7 +229,10 @@ fn described(
             security.push(line);
         }
     }
+    let copied = schema.columns.iter().filter(|column| column.has_copy());
+    let copies = copied.map(|column| (column.name.clone(), copy::shape(column).row_bits())).collect();
     Ok(Account {
+        copies,
         rows,
         columns: source.columns().len(),
         encrypted: reasons(Protection::Encrypt),
@@ -269,7 +279,7 @@ fn verify(
         .aggregates
         .iter()
         .any(|aggregate| matches!(aggregate, OwnerAggregate::Product { .. }));
-    let half = PrivateHalf { schema: schema.all_clear(), encodings: Vec::new(), pending: None };
+    let half = PrivateHalf::new(schema.all_clear(), Vec::new());
     check_reading(source, &half.schema)?;
     let (owner, store) = (OwnerSeed::generate()?, TableStore::memory());
     let encryption = Encryption {

@@ -257,7 +257,7 @@ mod tests {
         let source = Source::from_bytes("x\n1\n2\n".into(), &OpenOptions::default()).unwrap();
         let schema = Schema { approved: true, ..propose_schema(&source, &Policy::default()).unwrap().schema }
             .all_clear();
-        let half = PrivateHalf { schema, encodings: Vec::new(), pending: None };
+        let half = PrivateHalf::new(schema, Vec::new());
         let pool = thread_pool(1).unwrap();
         let write = |replaces| {
             let (source, half) = (&source, &half);

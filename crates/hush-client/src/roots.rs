@@ -61,7 +61,7 @@ pub(crate) struct RowKeys {
 pub(crate) struct DomainKeys {
     /// Of the encoded columns.
     pub(crate) columns: ColumnKeys,
-    /// Of the sealed columns, in file order.
+    /// Of the columns under a seal, numbers rising.
     pub(crate) seals: Vec<Seal>,
 }
 
@@ -73,10 +73,10 @@ impl DomainKeys {
     pub(crate) fn derive(
         keys: TableKeys<'_>,
         encodings: &[PrivateEncoding],
-        sealed: impl IntoIterator<Item = u32>,
+        sealed: &[(u32, &str)],
     ) -> Result<Self, ClientError> {
         let columns = ColumnKeys::derive(keys, encodings)?;
-        Ok(Self { columns, seals: seals_of(keys, sealed) })
+        Ok(Self { columns, seals: seals_of(keys, sealed.iter().copied()) })
     }
 }
 
@@ -104,7 +104,7 @@ impl RowKeys {
         }
         let derive = |domain| {
             let keys = domain_keys(&roots, owner, manifest, domain)?;
-            DomainKeys::derive(keys, &half.encodings, manifest.sealed_numbers())
+            DomainKeys::derive(keys, &half.encodings, &half.numbered(manifest))
         };
         let earlier = manifest.earlier.iter().map(|domain| Ok((domain.number, derive(domain.number)?)));
         let earlier = Arc::new(earlier.collect::<Result<_, ClientError>>()?);

@@ -9,6 +9,7 @@ use hush_plan::Limits as QueryLimits;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
 
+use crate::column_cache::ColumnCache;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
 use crate::owner::OwnerKey;
@@ -49,6 +50,8 @@ pub struct OwnedTable {
     pub(crate) costs: Costs,
     /// The limits that its owner sets.
     pub(crate) limits: QueryLimits,
+    /// Columns that are kept here, if questions are put to them.
+    pub(crate) kept: Option<ColumnCache>,
 }
 
 /// Costs at the place of a table, as far as its owner knows.
@@ -145,6 +148,14 @@ impl OwnedTable {
         self
     }
 
+    /// The table with questions put to columns that are kept here: what is missing comes back, all rows of it, and is kept for the next
+    /// question. The server learns which columns came back, and nothing else of any question.
+    #[must_use]
+    pub fn with_kept_columns(mut self, cache: ColumnCache) -> Self {
+        self.kept = Some(cache);
+        self
+    }
+
     /// The table without kept sums: every query evaluates the parts. Otherwise an engine in this process keeps the sums of
     /// whole parts. For measurements; a server decides by itself.
     #[must_use]
@@ -176,7 +187,7 @@ impl OwnedTable {
     fn new(opened: Opened, evaluator: Evaluator, scheme: &'static dyn Scheme, costs: Costs) -> Self {
         let Opened { manifest, half, keys, releases, .. } = opened;
         let limits = QueryLimits::default();
-        Self { manifest, half, keys, releases, evaluator, scheme, costs, limits }
+        Self { manifest, half, keys, releases, evaluator, scheme, costs, limits, kept: None }
     }
 
     /// The signed manifest.

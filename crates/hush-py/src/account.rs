@@ -53,6 +53,7 @@ pub(crate) fn of_rehearsal(py: Python<'_>, account: &Account) -> PyResult<Py<PyD
     dict.set_item("bytes_per_value", account.bytes_per_value)?;
     let security = account.security.iter().map(|ring| (ring.scheme, ring.degree, ring.log_q, ring.bits));
     dict.set_item("security", security.collect::<Vec<_>>())?;
+    dict.set_item("copies", account.copies.clone())?;
     dict.set_item("leakage", of_leakage(py, &account.leakage)?)?;
     Ok(dict.unbind())
 }

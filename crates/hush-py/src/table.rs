@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use hush::{
-    Error, Facet, Outcome, OwnedTable, Policy, PreparedQuery, QueryLimits, RehearsalOptions, TableDecryption,
-    TableLocation, WayName,
+    ColumnCache, Error, Facet, NO_HOME, Outcome, OwnedTable, Policy, PreparedQuery, QueryLimits,
+    RehearsalOptions, TableDecryption, TableLocation, WayName,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -87,6 +87,13 @@ fn limits(way: Option<&str>, hide: &[String]) -> Result<QueryLimits, Error> {
     Ok(QueryLimits { way: way.map(named).transpose()?, hide, ..QueryLimits::default() })
 }
 
+/// The table with columns that are kept in so many bytes.
+fn keeping(table: OwnedTable, keep: Option<u64>) -> Result<OwnedTable, Error> {
+    let Some(bytes) = keep else { return Ok(table) };
+    let cache = ColumnCache::of_user(bytes).ok_or_else(|| Error::usage(NO_HOME))?;
+    Ok(table.with_kept_columns(cache))
+}
+
 /// A table with its owner's key at hand.
 #[pyclass(frozen, module = "hushtable._hushtable")]
 pub(crate) struct Table(Arc<OwnedTable>);
@@ -102,11 +109,12 @@ impl Table {
         threads: usize,
         way: Option<&str>,
         hide: Vec<String>,
+        keep: Option<u64>,
     ) -> PyResult<Self> {
         work::run(py, |_| {
             let limits = limits(way, &hide)?;
             let table = TableLocation::of_files(&path)?.open(&key.key, &key.pins(), threads)?;
-            Ok(Self(Arc::new(table.with_limits(limits))))
+            Ok(Self(Arc::new(keeping(table.with_limits(limits), keep)?)))
         })
     }
 
@@ -119,12 +127,13 @@ impl Table {
         token_file: Option<PathBuf>,
         way: Option<&str>,
         hide: Vec<String>,
+        keep: Option<u64>,
     ) -> PyResult<Self> {
         work::run(py, |_| {
             let limits = limits(way, &hide)?;
             let (server, name) = hush::connect_to_table(url, token_file.as_deref())?;
             let table = OwnedTable::open_remote(server, &name, &key.key, &key.pins())?;
-            Ok(Self(Arc::new(table.with_limits(limits))))
+            Ok(Self(Arc::new(keeping(table.with_limits(limits), keep)?)))
         })
     }
 

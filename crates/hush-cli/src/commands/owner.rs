@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use hush::{
     Capacity, DeviceFit, EncryptOptions, Error, Front, NewPassphrase, OwnerKey, Phases, Policy, Proposal,
-    Protection, TableDecryption, WorkFactor, schema_path,
+    Protection, StoredBytes, TableDecryption, WorkFactor, schema_path,
 };
 
 use super::server::{locate, replacement};
@@ -48,8 +48,9 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
     for warning in &proposal.warnings {
         text.push_str(&format!("! {}\n", visible(warning)));
     }
-    if let Some(fit) = fit {
-        text.push_str(&fit);
+    match fit {
+        Some(fit) => text.push_str(&fit),
+        None => text.push_str(&stored(&proposal)?),
     }
     let (wrote, schema) = match to_stdout {
         true => ("Read the schema".to_owned(), " --schema SCHEMA"),
@@ -61,6 +62,23 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
     ));
     say(&text);
     Ok(())
+}
+
+/// What the encrypted columns of a proposal take.
+fn stored(proposal: &Proposal) -> Result<String, Error> {
+    let stored = StoredBytes::of(&proposal.schema)?;
+    if stored.columns.is_empty() {
+        return Ok(String::new());
+    }
+    let columns: Vec<String> =
+        stored.columns.iter().map(|(name, bytes)| format!("{} {bytes:.1}", visible(name))).collect();
+    Ok(format!(
+        "Encrypted, a row takes about {:.1} bytes ({}). Copies for conditions, groups and medians on these columns\n\
+         (\"fetch\" in their for) take {:.1} more.\n",
+        stored.total(),
+        columns.join(", "),
+        stored.further_copies
+    ))
 }
 
 /// Fits a proposal to a device, from a file or this machine. Says what the table takes there.

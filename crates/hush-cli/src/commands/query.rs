@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use hush::{Error, OwnedTable, OwnerKey, Phases, TableLocation, TableUri};
+use hush::{ColumnCache, Error, NO_HOME, OwnedTable, OwnerKey, Phases, TableLocation, TableUri};
 
 use super::{open_key, pins, profile};
 use crate::account::{exposure, moved, precision, released, times};
@@ -19,7 +19,13 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     let (start, mut phases) = (Instant::now(), Phases::default());
     let key = phases.time("key", || open_key(&args.key))?;
     let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, ways: &args.ways };
-    let mut table = phases.time("open", || place.open(&key))?;
+    let open = || -> Result<OwnedTable, Error> {
+        let table = place.open(&key)?;
+        let Some(bytes) = args.keep else { return Ok(table) };
+        let cache = ColumnCache::of_user(bytes).ok_or_else(|| Error::usage(NO_HOME))?;
+        Ok(table.with_kept_columns(cache))
+    };
+    let mut table = phases.time("open", open)?;
     let ask = |table: &OwnedTable| match args.release.digits {
         Some(digits) => table.ask_released(&args.sql, digits, &Bar::default()),
         None => table.ask(&args.sql, &Bar::default()),
@@ -27,7 +33,7 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
     let outcome = match ask(&table) {
         // A new version came between the plan and the server: once more on that one. Nothing was decrypted yet.
         Err(error) if error.is_stale_version() => {
-            table = phases.time("open", || place.open(&key))?;
+            table = phases.time("open", open)?;
             ask(&table)?
         }
         asked => asked?,

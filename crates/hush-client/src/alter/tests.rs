@@ -255,6 +255,59 @@ fn a_further_purpose_is_served_once_all_parts_have_it() {
     table.check(&queries);
 }
 
+/// Copies beside ciphertexts, alone, of approximate columns, of columns that come, grow and go.
+#[test]
+fn copies_are_read_once_all_parts_have_them() {
+    let mut table = Altered::new(9000);
+    table.append(9000..9010, |_| Vec::new());
+    let copied = |table: &Altered| {
+        let plan = table.table().plan("SELECT MAX(load) AS l, MEDIAN(cost) AS c FROM t").unwrap();
+        plan.owner.own.map(|own| own.sealed).unwrap_or_default()
+    };
+    assert!(copied(&table).is_empty());
+    begin(&table, &giving("load", &[Purpose::Fetch]));
+    assert!(copied(&table).is_empty(), "parts of before have none");
+    table.append(9010..9020, |_| Vec::new());
+    table.check_rows(&OF_EVERY_TABLE);
+    let report = table.alter(giving("load", &[Purpose::Fetch]));
+    assert_eq!((report.resumed, report.rows), (true, 9010), "appends after the beginning have copies");
+    assert_eq!(copied(&table), ["load"]);
+    table.check(&OF_EVERY_TABLE);
+
+    // Questions of an approximate column are refused without a copy, and exact with one.
+    let level = "SELECT ward, MAX(level) AS m, COUNT(DISTINCT level) AS n FROM t GROUP BY ward ORDER BY ward";
+    assert_eq!(table.table().plan(level).unwrap_err().code(), "HUSH-P029");
+    table.alter(giving("level", &[Purpose::Fetch]));
+    table.check(&[level]);
+
+    // A column that comes with a copy alone is not there before, and stays behind the others when it is renamed.
+    let alone = r#"dose = { type = "decimal(20,3)", protect = "encrypt", for = ["fetch"] }"#;
+    assert_eq!(table.alter(adding(&[alone])).rows, 0);
+    table.columns.push("dose");
+    let of_dose = |number: usize| vec![("dose", format!("-{number}000000000000.125"))];
+    table.append(9020..9050, of_dose);
+    let dose = "SELECT dose IS NULL AS missing, MIN(dose) AS d, SUM(dose) AS s, COUNT(*) AS n FROM t GROUP BY dose IS NULL ORDER BY missing";
+    let queries: Vec<&str> = OF_EVERY_TABLE.into_iter().chain([level, dose]).collect();
+    table.check(&queries);
+    // A wider range: blobs of before stay as they are, and are read by their own width.
+    let report = table.alter(widening("load", "-5", "100000"));
+    assert!(report.changed);
+    table.append(9050..9060, |number| {
+        let mut row = of_dose(number);
+        row.push(("load", "-3".to_owned()));
+        row
+    });
+    table.check(&queries);
+    table.alter(dropping(&["note"]));
+    table.columns.retain(|name| *name != "note");
+    table.check(&queries);
+    table.compact();
+    table.check(&queries);
+    table.alter(dropping(&["load"]));
+    table.columns.retain(|name| *name != "load");
+    table.check(&[level, dose]);
+}
+
 /// Approximate columns, dates and booleans, and moments of encrypted and clear columns together.
 #[test]
 fn columns_of_every_kind_come_and_serve() {

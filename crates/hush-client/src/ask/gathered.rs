@@ -92,7 +92,8 @@ fn local_table(
         Ok(encoding)
     });
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
-    let half = PrivateHalf { schema: table.half.schema.clone(), encodings, pending: None };
+    let half =
+        PrivateHalf { schema: table.half.schema.clone(), encodings, sealed: Vec::new(), pending: None };
     local::table(half, clear, quantities, table.costs.threads)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn merge(
     sums: &AggregateAnswer<'_>,
     errors: &[f64],
 ) -> Result<RecordBatch, ClientError> {
-    let clear = answer.clear().map_err(answer_error)?;
+    let clear = answer.clear(0).map_err(answer_error)?;
     let (keys, aggregates) = (task.keys.len(), task.clear.len());
     if clear.num_columns() != keys + aggregates {
         return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });

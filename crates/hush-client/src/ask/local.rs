@@ -34,7 +34,8 @@ pub(super) fn table(
         encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
         sealed_columns: 0,
     };
-    let mut writer = TableWriter::begin(&store, identity, layout)?;
+    let writer = TableWriter::begin(&store, identity, layout)?;
+    let mut writer = writer.with_plain_columns().with_parts_in_flight(threads);
     let rows = clear.num_rows();
     for (index, first) in (0..rows).step_by(CHUNK_ROWS as usize).enumerate() {
         let count = (rows - first).min(CHUNK_ROWS as usize);

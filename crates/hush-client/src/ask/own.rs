@@ -34,10 +34,21 @@ pub(super) fn answer(
     answer: &Answer<'_>,
     chunks: &[RowsChunk<'_>],
 ) -> Result<Vec<RecordBatch>, ClientError> {
-    let columns = rows::fetched(asked, task, answer, chunks)?;
+    on_columns(asked, own, &rows::fetched(asked, task, answer, chunks)?)
+}
+
+/// The result of the query on columns that are opened.
+///
+/// # Errors
+/// Whatever the query refuses on clear columns.
+pub(super) fn on_columns(
+    asked: &Asked<'_>,
+    own: &OwnQuery,
+    columns: &rows::Fetched,
+) -> Result<Vec<RecordBatch>, ClientError> {
     let schema = opened_schema(&asked.table.half.schema, own);
-    let clear = opened(&schema, own, &columns)?;
-    let half = PrivateHalf { schema, encodings: Vec::new(), pending: None };
+    let clear = opened(&schema, own, columns)?;
+    let half = PrivateHalf::new(schema, Vec::new());
     let table = local::table(half, &clear, &[], asked.table.costs.threads)?;
     let limits = Limits { max_groups: u64::MAX, max_answer_bytes: u64::MAX, ..Limits::default() };
     let digest = table.manifest.digest().to_string();

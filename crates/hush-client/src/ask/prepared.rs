@@ -100,12 +100,13 @@ impl OwnedTable {
         let (batches, counts) = phases.time("decrypt", || {
             let answer = Answer::decode(bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;
+            let rows = self.manifest.manifest().rows;
             if let Some(own) = &plan.owner.own {
                 let batches = self.answer_own(own, plan, &answer, release)?;
-                return Ok((batches, counts(&answer, 0)?));
+                return Ok((batches, counts(&answer, rows, 0)?));
             }
             let merged = self.merge(plan, &answer, release)?;
-            let counts = counts(&answer, merged.num_rows())?;
+            let counts = counts(&answer, rows, merged.num_rows())?;
             Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, counts))
         })?;
         let exposed = self.approximate_columns(plan);

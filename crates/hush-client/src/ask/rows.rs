@@ -18,7 +18,8 @@ use hush_exec::answer::{Answer, RowsChunk};
 use hush_exec::packing;
 use hush_exec::program::shape;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
-use hush_plan::{EncodingId, OwnerPlan, Protection};
+use hush_plan::schema::Column;
+use hush_plan::{EncodingId, OwnerPlan};
 use hush_rlwe::ObjectRounding;
 use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest, PartEntry};
@@ -31,6 +32,7 @@ use crate::arrays::{booleans, floats, integers, numbers};
 use crate::bounds::check_rows;
 use crate::cells::Cells;
 use crate::chunk::{Seal, from_ipc, sealed_place};
+use crate::copy;
 use crate::error::ClientError;
 use crate::finish::ROW;
 use crate::packing::ColumnKey;
@@ -110,7 +112,9 @@ pub(super) fn fetched(
     let matching = Matching::of(asked.table, task, answer)?;
     let programs = Programs::new(asked, task)?;
     let places = matching.places(chunks)?;
-    if places.last().map_or(0, |(range, _)| range.end) != matching.positions.len() {
+    let covered = places.last().map_or(0, |(range, _)| range.end);
+    // Clear columns alone have no chunks.
+    if task.object_count() > 0 && covered != matching.positions.len() {
         return Err(unaccompanied());
     }
     let pieces = chunks.par_iter().zip(&places).map(|(chunk, (_, rows))| {
@@ -158,7 +162,7 @@ struct Matching {
 
 impl Matching {
     fn of(table: &OwnedTable, task: &RowsTask, answer: &Answer<'_>) -> Result<Self, ClientError> {
-        let clear = answer.clear().map_err(answer_error)?;
+        let clear = answer.clear(table.manifest.manifest().rows).map_err(answer_error)?;
         if clear.num_columns() != task.clear.len() + 1 {
             return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
         }
@@ -226,19 +230,21 @@ struct Programs<'a> {
 struct OfDomain<'a> {
     shapes: Vec<Computed<'a>>,
     fetch: Vec<scheme::Fetched<'a>>,
-    /// The keys of the sealed columns, with the types of these.
-    sealed: Vec<(&'a Seal, DataType)>,
+    /// The keys of the columns under a seal, with these as if nothing were encrypted, and whether each is a copy.
+    sealed: Vec<(&'a Seal, Column, bool)>,
 }
 
 impl<'a> OfDomain<'a> {
     fn new(asked: &Asked<'a>, task: &RowsTask, keys: &'a DomainKeys) -> Result<Self, ClientError> {
         let Asked { table, owner, .. } = *asked;
+        let (schema, open) = (&table.half.schema, table.half.schema.all_clear());
         let sealed = task.sealed.iter().map(|number| {
-            let columns = table.half.schema.protected(Protection::Seal);
-            let found = keys.seals.iter().zip(columns).find(|(seal, _)| seal.number == *number);
             let missing =
-                ClientError::Internal { what: "the plan asks for a sealed column that the schema lacks" };
-            found.map(|(seal, column)| (seal, arrow_type(column.kind))).ok_or(missing)
+                || ClientError::Internal { what: "the plan asks for a sealed column that the schema lacks" };
+            let seal = keys.seals.iter().find(|seal| seal.number == *number).ok_or_else(missing)?;
+            let column = open.columns.iter().find(|column| column.name == seal.name).ok_or_else(missing)?;
+            let is_copy = schema.columns.iter().any(|known| known.name == seal.name && known.has_copy());
+            Ok::<_, ClientError>((seal, column.clone(), is_copy))
         });
         let sealed = sealed.collect::<Result<_, _>>()?;
         let keys = &keys.columns;
@@ -334,7 +340,8 @@ impl<'a> Programs<'a> {
         let written = entry.first_written(place).saturating_add(chunk.chunk - place.first_chunk);
         let stored = self.manifest.columns_of(entry.generation).sealed;
         let picked: UInt64Array = rows.iter().map(|row| *row as u64).collect();
-        let column = |((seal, kind), blob): (&(&Seal, DataType), &&[u8])| {
+        let column = |((seal, column, is_copy), blob): (&(&Seal, Column, bool), &&[u8])| {
+            let kind = &arrow_type(column.kind);
             if !stored.contains(&seal.number) {
                 return match blob.is_empty() {
                     true => Ok(new_null_array(kind, rows.len())),
@@ -343,7 +350,10 @@ impl<'a> Programs<'a> {
             }
             let append = entry.append.map(|append| append.id);
             let plain = seal.key.open(&sealed_place(seal.number, append, written), blob)?;
-            let array = from_ipc(&plain)?;
+            let array = match is_copy {
+                true => copy::array(column, copy::unpack(&plain, chunk.rows as usize)?)?,
+                false => from_ipc(&plain)?,
+            };
             if array.len() != chunk.rows as usize {
                 return Err(ClientError::Internal { what: "a sealed column has other rows than its chunk" });
             }

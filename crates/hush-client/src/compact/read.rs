@@ -26,6 +26,7 @@ use super::rows::living;
 use crate::cells::Cells;
 use crate::cells::decrypt::decrypt_chunk;
 use crate::chunk::{from_ipc, sealed_place};
+use crate::copy;
 use crate::decrypt::check_declared;
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
@@ -57,10 +58,11 @@ enum Recovered<'a> {
     /// The column was added later: all are missing.
     Missing(&'a Column),
     Clear(&'a Column),
-    /// The sealed column at this place of the projection, and among those of the table.
+    /// The column under a seal at this place of the projection, and among the keys of the table; the column, if it is a copy.
     Sealed {
         read: usize,
         of_table: usize,
+        copied: Option<&'a Column>,
     },
     /// From the encoded columns at these places of [`Reader::needed`].
     Encrypted {
@@ -186,18 +188,23 @@ impl<'a> Reader<'a> {
                     let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
                     Some(ColumnData::Array(cast(array, &arrow_type(column.kind))?))
                 }
-                Recovered::Sealed { read, of_table } => {
+                Recovered::Sealed { read, of_table, copied } => {
                     let missing = ClientError::Internal { what: "a sealed column is missing" };
                     let found = keys.seals.get(*of_table).zip(chunk.sealed.get(*read));
                     let (seal, blob) = found.ok_or(missing)?;
                     let plain = seal.key.open(&sealed_place(seal.number, *append, chunk.written), blob)?;
-                    let array = from_ipc(&plain)?;
-                    if array.len() != chunk.rows as usize {
-                        return Err(ClientError::Internal {
-                            what: "a sealed column has other rows than its chunk",
-                        });
+                    if let Some(column) = copied {
+                        let data = copy::unpack(&plain, chunk.rows as usize)?;
+                        Some(ColumnData::Units(copy::within(column, data)?))
+                    } else {
+                        let array = from_ipc(&plain)?;
+                        if array.len() != chunk.rows as usize {
+                            return Err(ClientError::Internal {
+                                what: "a sealed column has other rows than its chunk",
+                            });
+                        }
+                        Some(ColumnData::Array(array))
                     }
-                    Some(ColumnData::Array(array))
                 }
                 Recovered::Encrypted { column, value, valid, form } => {
                     let missing = ClientError::Internal { what: "an encrypted column is missing" };
@@ -225,7 +232,13 @@ impl<'a> Recipe<'a> {
         let all: Vec<(&ColumnKey, Bound)> = (keys.present().columns.iter().zip(bounds))
             .filter(|(key, _)| stored.encodings.binary_search(&key.id()).is_ok())
             .collect();
-        let (mut needed, mut sealed, mut of_table) = (Vec::new(), Vec::new(), 0);
+        let (mut needed, mut sealed) = (Vec::new(), Vec::new());
+        // The place of a column among the keys of the table, if the parts have it under a seal.
+        let under_seal = |name: &str| {
+            let place = keys.present().seals.iter().position(|seal| seal.name == name)?;
+            let number = keys.present().seals.get(place)?.number;
+            stored.sealed.binary_search(&number).is_ok().then_some((place, number))
+        };
         // The first encoded column of a quantity is as good as any other.
         let place_of = |needed: &mut Vec<(&'a ColumnKey, Bound)>, quantity: &Quantity| {
             let found = all.iter().find(|(key, _)| key.encoding.quantity == *quantity)?;
@@ -237,17 +250,19 @@ impl<'a> Recipe<'a> {
             columns.push(match column.protect {
                 Protection::Drop => Recovered::Nothing,
                 Protection::Clear => Recovered::Clear(column),
-                Protection::Seal => {
-                    let number = keys.present().seals.get(of_table).map(|seal| seal.number);
-                    of_table += 1;
-                    match number.filter(|number| stored.sealed.binary_search(number).is_ok()) {
-                        Some(number) => {
-                            sealed.push(number);
-                            Recovered::Sealed { read: sealed.len() - 1, of_table: of_table - 1 }
-                        }
-                        None => Recovered::Missing(column),
+                Protection::Seal => match under_seal(&column.name) {
+                    Some((of_table, number)) => {
+                        sealed.push(number);
+                        Recovered::Sealed { read: sealed.len() - 1, of_table, copied: None }
                     }
+                    None => Recovered::Missing(column),
+                },
+                Protection::Encrypt if under_seal(&column.name).is_some() => {
+                    let (of_table, number) = under_seal(&column.name).unwrap_or_default();
+                    sealed.push(number);
+                    Recovered::Sealed { read: sealed.len() - 1, of_table, copied: Some(column) }
                 }
+                Protection::Encrypt if column.is_copy_alone() => Recovered::Missing(column),
                 _ if !half.has(manifest, generation, &column.name) => Recovered::Missing(column),
                 Protection::Encrypt | Protection::Decide => {
                     if !all

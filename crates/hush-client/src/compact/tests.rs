@@ -125,7 +125,7 @@ impl Case {
         let mut needs = Needs::of_purposes(&schema).unwrap();
         needs.merge(needs_of(&schema, &queries).unwrap());
         let encodings = plan_encodings(&schema, &needs, schema.max_rows).unwrap();
-        let half = PrivateHalf { schema, encodings, pending: None };
+        let half = PrivateHalf::new(schema, encodings);
         let sources: Vec<Source> = (0..parts).map(|part| source(2 * part..2 * part + 2)).collect();
         let store = TableStore::local(case.path("T")).unwrap();
         encrypt_parts(&sources, &half, case.owner.seed(), &store, &Lattice).unwrap();

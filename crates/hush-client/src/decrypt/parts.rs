@@ -18,13 +18,15 @@ use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
 use hush_plan::{ColumnType, Protection, Quantity};
 use hush_table::manifest::PartPlace;
+use hush_table::source::{TypedColumn, Values};
 use hush_table::{AppendId, CHUNK_ROWS, ChunkRow, Manifest, PartEntry, Projection, TableStore};
 
 use crate::arrays::{booleans, floats, integers};
 use crate::bounds::beyond;
 use crate::cells::Cells;
 use crate::cells::decrypt::decrypt_chunk;
-use crate::chunk::{Seal, from_ipc, sealed_columns, sealed_place};
+use crate::chunk::{Seal, from_ipc, sealed_place};
+use crate::copy;
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
 use crate::policy::exact_name;
@@ -118,27 +120,28 @@ impl PartReader {
         let needed = keys.columns.iter().zip(&self.bounds);
         let needed = needed.filter(|(key, _)| self.is_needed(key, entry.generation));
         let needed: Vec<(&ColumnKey, &Bound)> = needed.collect();
-        let sealed = sealed_columns(&self.half.schema);
         let stored = self.manifest.columns_of(entry.generation).sealed;
-        let wanted_seals: Vec<(&Seal, &str)> = (keys.seals.iter().zip(&sealed))
-            .filter(|(seal, _)| stored.contains(&seal.number))
-            .filter(|(_, (_, name))| self.wanted.iter().any(|column| column.name == *name))
-            .map(|(seal, (_, name))| (seal, *name))
-            .collect();
+        let is_wanted = |seal: &&Seal| {
+            let column = self.wanted.iter().find(|column| column.name == seal.name);
+            // A copy is read where there is nothing else.
+            column.is_some_and(|column| column.protect == Protection::Seal || column.is_copy_alone())
+        };
+        let wanted_seals: Vec<&Seal> =
+            keys.seals.iter().filter(|seal| stored.contains(&seal.number)).filter(is_wanted).collect();
         let rows = self.encrypted_rows((place, entry), chunks, &needed, &wanted_seals)?;
         let dead = self.store.dead_rows(entry)?;
         let of_chunk = |chunk: ChunkRow| {
             let at = chunk.index.saturating_sub(place.first_chunk) as usize;
             let (first_row, count) = (at * CHUNK_ROWS as usize, chunk.rows as usize);
             let decrypted = decrypt_columns(&needed, &chunk, release)?;
-            let opened = open_seals(&wanted_seals, entry.append.map(|append| append.id), &chunk)?;
+            let opened = self.open_seals(&wanted_seals, entry.append.map(|append| append.id), &chunk)?;
             let arrays = self.wanted.iter().map(|column| match column.protect {
                 Protection::Clear => {
                     let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
                     let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
                     Ok(cast(&array.slice(first_row, count), &arrow_type(column.kind))?)
                 }
-                Protection::Seal => {
+                _ if column.protect == Protection::Seal || column.is_copy_alone() => {
                     let found = opened.iter().find(|(name, _)| *name == column.name);
                     Ok(found.map_or_else(|| missing(column, count), |(_, array)| array.clone()))
                 }
@@ -164,13 +167,13 @@ impl PartReader {
         (place, entry): (PartPlace, &PartEntry),
         chunks: Option<&[u32]>,
         needed: &[(&ColumnKey, &Bound)],
-        seals: &[(&Seal, &str)],
+        seals: &[&Seal],
     ) -> Result<Vec<ChunkRow>, ClientError> {
         if entry.encrypted.is_some() && !(needed.is_empty() && seals.is_empty()) {
             let projection = Projection {
                 seed: true,
                 encodings: needed.iter().map(|(key, _)| key.id()).collect(),
-                sealed: seals.iter().map(|(seal, _)| seal.number).collect(),
+                sealed: seals.iter().map(|seal| seal.number).collect(),
                 chunks: chunks.map(<[u32]>::to_vec),
             };
             return Ok(self.store.open_encrypted(&self.manifest, place, entry)?.read(&projection)?);
@@ -187,6 +190,25 @@ impl PartReader {
             }
         });
         Ok(all.filter(|row| chunks.is_none_or(|chunks| chunks.contains(&row.index))).collect())
+    }
+
+    /// The columns of a chunk under a seal, as their schema has them.
+    fn open_seals<'s>(
+        &self,
+        wanted: &[&'s Seal],
+        append: Option<AppendId>,
+        chunk: &ChunkRow,
+    ) -> Result<Vec<(&'s str, ArrayRef)>, ClientError> {
+        let opened = wanted.iter().zip(&chunk.sealed).map(|(seal, blob)| {
+            let plain = seal.key.open(&sealed_place(seal.number, append, chunk.written), blob)?;
+            let copied = self.wanted.iter().find(|column| column.name == seal.name && column.has_copy());
+            let array = match copied {
+                Some(column) => of_units(column, &copy::unpack(&plain, chunk.rows as usize)?)?,
+                None => from_ipc(&plain)?,
+            };
+            Ok((seal.name.as_str(), array))
+        });
+        opened.collect()
     }
 
     /// The wanted clear columns of a part.
@@ -229,23 +251,11 @@ fn missing(column: &Column, rows: usize) -> ArrayRef {
     new_null_array(&arrow_type(column.kind), rows)
 }
 
-fn open_seals<'a>(
-    wanted: &[(&Seal, &'a str)],
-    append: Option<AppendId>,
-    chunk: &ChunkRow,
-) -> Result<Vec<(&'a str, ArrayRef)>, ClientError> {
-    let opened = wanted.iter().zip(&chunk.sealed).map(|((seal, name), blob)| {
-        let plain = seal.key.open(&sealed_place(seal.number, append, chunk.written), blob)?;
-        Ok((*name, from_ipc(&plain)?))
-    });
-    opened.collect()
-}
-
 /// The columns asked for, or all that are stored and can be given back.
 fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>, ClientError> {
     let stored = |column: &&Column| {
         let has_value = half.encodings.iter().any(|e| e.quantity == Quantity::Value(column.name.clone()));
-        matches!(column.protect, Protection::Clear | Protection::Seal) || has_value
+        matches!(column.protect, Protection::Clear | Protection::Seal) || has_value || column.has_copy()
     };
     let Some(names) = columns else {
         return Ok(half.schema.columns.iter().filter(stored).cloned().collect());
@@ -305,6 +315,24 @@ fn to_array(column: &Column, decrypted: &Decrypted<'_>) -> Result<ArrayRef, Clie
     let values = find(Quantity::Value(column.name.clone()));
     let values = values.ok_or(ClientError::Internal { what: "an encrypted column is missing" })?;
     typed(column, values, find(Quantity::Valid(column.name.clone())))
+}
+
+/// The units of a copy in the type that the schema declares.
+///
+/// # Errors
+/// [`ClientError::Beyond`] for values outside the declared range.
+fn of_units(column: &Column, data: &TypedColumn) -> Result<ArrayRef, ClientError> {
+    let exact = |values: Vec<I256>| {
+        let valid = data.valid.as_ref().map(|valid| valid.iter().map(|valid| I256::from(u8::from(*valid))));
+        let valid = valid.map(|valid| Cells::Exact(valid.collect()));
+        typed(column, &Cells::Exact(values), valid.as_ref())
+    };
+    match &data.values {
+        // As they were read: nothing is near them.
+        Values::F64(values) => floats(values.clone(), data.valid.clone().map(NullBuffer::from)),
+        Values::I64(values) => exact(values.iter().map(|value| I256::from(*value)).collect()),
+        Values::I128(values) => exact(values.iter().map(|value| I256::from(*value)).collect()),
+    }
 }
 
 /// The cells of a column in the type that the schema declares; missing where `valid` has 0.

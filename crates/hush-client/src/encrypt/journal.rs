@@ -123,7 +123,7 @@ impl Journal {
         let plain = keys.journal_seal().open(PLACE, sealed).ok()?;
         let state: State = serde_json::from_slice(&plain).ok()?;
         let schema: Schema = from_toml(&state.schema).ok()?;
-        let half = PrivateHalf { schema, encodings: state.encodings.clone(), pending: None };
+        let half = PrivateHalf::new(schema, state.encodings.clone());
         let (table_id, encryption) = (TableId::from_bytes(*table_id), EncryptionId::from_bytes(*id));
         Some(Self { table_id, encryption, state, half })
     }

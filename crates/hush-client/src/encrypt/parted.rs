@@ -9,7 +9,7 @@ use hush_table::source::Source;
 use hush_table::{CHUNK_ROWS, ClearColumn, Manifest, PartEntry, SignedManifest, TableStore};
 
 use super::new_identity;
-use crate::chunk::{ChunkPlan, first_numbers, seals_of};
+use crate::chunk::{ChunkPlan, seals_of};
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
@@ -27,8 +27,8 @@ pub(crate) fn encrypt_parts(
     let identity = new_identity(owner, schema.table.clone())?;
     let of_table = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let keys = ColumnKeys::derive(of_table, &half.encodings)?;
-    let sealed: Vec<u32> = first_numbers(schema).collect();
-    let seals = seals_of(of_table, sealed.iter().copied());
+    let seals = seals_of(of_table, half.first_numbered());
+    let sealed: Vec<u32> = seals.iter().map(|seal| seal.number).collect();
     let plan = ChunkPlan::new(schema, &keys, &seals, scheme);
     let clear = clear_schema(schema);
     let ids: Vec<_> = half.encodings.iter().map(|encoding| encoding.public.id).collect();

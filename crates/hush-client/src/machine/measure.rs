@@ -155,7 +155,7 @@ impl Example {
         (schema.table, schema.max_rows, schema.approved) = ("t".to_owned(), rows, true);
         let needs = needs_of(&schema, &parse_workload(&schema, WORKLOAD)?)?;
         let encodings = plan_encodings(&schema, &needs, rows)?;
-        let half = PrivateHalf { schema, encodings, pending: None };
+        let half = PrivateHalf::new(schema, encodings);
         let directory = parent.join(format!("{rows}"));
         let (owner, store) = (OwnerSeed::generate()?, TableStore::local(&directory)?);
         let (source, half, pool) = (&source, &half, thread_pool(1)?);

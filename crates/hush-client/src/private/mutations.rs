@@ -88,17 +88,13 @@ fn of_the_planner(name: &str) -> String {
 /// The private half for one of the queries.
 fn half(encodings: &str, schema: &str) -> PrivateHalf {
     let encodings = serde_json::from_str(&of_the_planner(&format!("encodings-{encodings}"))).unwrap();
-    PrivateHalf {
-        schema: from_toml(&of_the_planner(&format!("schema-{schema}"))).unwrap(),
-        encodings,
-        pending: None,
-    }
+    PrivateHalf::new(from_toml(&of_the_planner(&format!("schema-{schema}"))).unwrap(), encodings)
 }
 
 /// The contents of the sealed bytes.
 fn json(half: &PrivateHalf) -> String {
     let (schema, encodings) = (to_toml(&half.schema), half.encodings.clone());
-    serde_json::to_string(&Stored { format: FORMAT, schema, encodings, pending: None }).unwrap()
+    serde_json::to_string(&Stored { format: FORMAT, schema, encodings, sealed: None, pending: None }).unwrap()
 }
 
 fn code(error: &ClientError) -> String {

@@ -75,8 +75,7 @@ impl Case {
         let source = Source::open(&self.data(), &OpenOptions::default())?;
         let (store, pool) = (TableStore::local(place)?, thread_pool(2)?);
         // Ids of secrets are drawn by every run.
-        let half =
-            PrivateHalf { schema: half.schema.clone(), encodings: encodings(&half.schema), pending: None };
+        let half = PrivateHalf::new(half.schema.clone(), encodings(&half.schema));
         Encryption {
             source: &source,
             half: &half,
@@ -110,7 +109,7 @@ fn half(source: &Source, sensitive: &str) -> PrivateHalf {
     let policy = Policy { sensitive: vec![sensitive.to_owned()], clear: vec!["f".to_owned()] };
     let schema =
         Schema { approved: true, max_rows: 10 * ROWS, ..propose_schema(source, &policy).unwrap().schema };
-    PrivateHalf { encodings: encodings(&schema), schema, pending: None }
+    PrivateHalf::new(schema.clone(), encodings(&schema))
 }
 
 fn encodings(schema: &Schema) -> Vec<PrivateEncoding> {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Questions that the owner answers on columns that are kept here. What is missing comes back column by column, all rows of it, so that the next
+//! question finds what it shares with this one.
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{Field, Schema as ArrowSchema};
+use arrow::record_batch::RecordBatch;
+use hush_exec::answer::{Answer, EncryptedHalf};
+use hush_plan::plan::{RowsTask, Task};
+use hush_plan::{QueryPlan, ServerPlan};
+use hush_remote::Progress;
+use hush_table::Digest;
+
+use super::rows::Fetched;
+use super::{Asked, Outcome, answer_error, own, rows, serialised};
+use crate::account::{AnswerCounts, Moved, Phases};
+use crate::column_cache::{ColumnCache, Kept};
+use crate::error::ClientError;
+use crate::table::OwnedTable;
+
+/// The columns of a task, each in a task of its own.
+pub(super) fn columns(task: &RowsTask) -> Vec<RowsTask> {
+    let clear = task.clear.iter().map(|text| RowsTask { clear: vec![text.clone()], ..RowsTask::default() });
+    let fetch = task.fetch.iter().enumerate().map(|(index, id)| {
+        let bits = task.bits_of_fetch(index);
+        let fetch_bits = if bits.is_some() { vec![bits] } else { Vec::new() };
+        RowsTask { fetch: vec![*id], fetch_bits, ..RowsTask::default() }
+    });
+    let sealed = task.sealed.iter().map(|number| RowsTask { sealed: vec![*number], ..RowsTask::default() });
+    clear.chain(fetch).chain(sealed).collect()
+}
+
+impl OwnedTable {
+    /// Answers a plan on columns that are kept, and keeps those that were not.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::ask`]; [`ClientError::File`] if a column cannot be kept.
+    pub(super) fn run_on_kept(
+        &self,
+        cache: &ColumnCache,
+        (plan, columns): (QueryPlan, Vec<RowsTask>),
+        mut phases: Phases,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, ClientError> {
+        let missing = || ClientError::Internal { what: "a plan for the owner without a question" };
+        let own = plan.owner.own.as_ref().ok_or_else(missing)?;
+        let asked = &Asked { table: self, owner: &plan.owner, release: None };
+        let (mut moved, mut counts) = (Moved::default(), AnswerCounts::default());
+        let mut all: Option<Fetched> = None;
+        for task in columns {
+            let server =
+                ServerPlan { predicate: None, task: Task::Rows(task.clone()), ..plan.server.clone() };
+            let request = serialised(&server)?;
+            let (table, version) = (self.manifest.manifest().table_id, self.manifest.digest());
+            let kept = Kept { table, version, plan: Digest::of(&request) };
+            let open = |bytes: &[u8]| self.open_column(asked, &task, kept, (bytes, server.max_answer_bytes));
+            let known = phases.time("decrypt", || open(&cache.get(kept)?).ok());
+            let (column, of_column) = match known {
+                Some(known) => known,
+                None => {
+                    let bytes = phases.time("server", || self.evaluate(&request, progress))?;
+                    moved.up += request.len() as u64;
+                    moved.down += bytes.len() as u64;
+                    let opened = phases.time("decrypt", || open(&bytes))?;
+                    cache.put(kept, &bytes)?;
+                    opened
+                }
+            };
+            let clear_bytes = counts.clear_bytes + of_column.clear_bytes;
+            counts = AnswerCounts { clear_bytes, ..of_column };
+            all = Some(match all {
+                Some(before) => beside(before, column)?,
+                None => column,
+            });
+        }
+        let all = all.ok_or_else(missing)?;
+        let batches = phases.time("decrypt", || own::on_columns(asked, own, &all))?;
+        Ok(Outcome { batches, plan, phases, moved, exposed: Vec::new(), released: None, counts })
+    }
+
+    /// One column of an answer.
+    fn open_column(
+        &self,
+        asked: &Asked<'_>,
+        task: &RowsTask,
+        kept: Kept,
+        (bytes, max_bytes): (&[u8], u64),
+    ) -> Result<(Fetched, AnswerCounts), ClientError> {
+        let answer = Answer::decode(bytes, max_bytes).map_err(answer_error)?;
+        answer.expect(kept.version, kept.plan).map_err(answer_error)?;
+        let EncryptedHalf::Rows(chunks) = &answer.encrypted else {
+            return Err(ClientError::Answer { what: "it is of another kind than the plan".into() });
+        };
+        let fetched = rows::fetched(asked, task, &answer, chunks)?;
+        let counts = AnswerCounts {
+            rows: fetched.clear.num_rows() as u64,
+            regrouped: 0,
+            chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
+            clear_bytes: answer.clear_len(),
+        };
+        Ok((fetched, counts))
+    }
+}
+
+/// The columns of two answers of the same rows.
+///
+/// # Errors
+/// [`ClientError::Answer`] if they are of other rows.
+fn beside(one: Fetched, other: Fetched) -> Result<Fetched, ClientError> {
+    let first = |found: &Fetched| found.clear.columns().first().cloned();
+    if first(&one) != first(&other) {
+        return Err(ClientError::Answer { what: "columns of one version have other rows".into() });
+    }
+    let columns: Vec<ArrayRef> =
+        one.clear.columns().iter().chain(other.clear.columns().iter().skip(1)).cloned().collect();
+    let fields = columns
+        .iter()
+        .enumerate()
+        .map(|(place, column)| Field::new(format!("c{place}"), column.data_type().clone(), true));
+    let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
+    let clear = RecordBatch::try_new(schema.into(), columns)?;
+    let quantities = one.quantities.into_iter().chain(other.quantities).collect();
+    Ok(Fetched { clear, quantities, sealed: one.sealed.into_iter().chain(other.sealed).collect() })
+}
