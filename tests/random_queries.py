@@ -19,6 +19,9 @@ ONES, NOTHING = "CAST(1 AS HUGEINT)", "CAST(0 AS HUGEINT)"
 class Approximate(float):
     """A double that need not be the nearest one."""
 
+    def __neg__(self):
+        return Approximate(-float(self))
+
 
 @dataclasses.dataclass
 class Query:

@@ -104,8 +104,9 @@ def test_a_proposal_says_what_a_row_takes(hush, copied, small_key, tmp_path):
     text = (tmp_path / "p.toml").read_text(encoding="utf-8").replace('protect = "clear"', 'protect = "drop"')
     for name, expected in (("for = [", without), ('for = ["fetch", ', without + further)):
         (tmp_path / "p.toml").write_text(text.replace("for = [", name), encoding="utf-8")
-        hush("encrypt", data, "-o", tmp_path / "P", "--schema", tmp_path / "p.toml", "--replace", *small_key)
-        stored = sum(file.stat().st_size for file in (tmp_path / "P" / "parts").iterdir()) / ROWS
+        table = tmp_path / f"P{name == 'for = ['}"
+        hush("encrypt", data, "-o", table, "--schema", tmp_path / "p.toml", *small_key)
+        stored = sum(file.stat().st_size for file in (table / "parts").iterdir()) / ROWS
         assert abs(stored / expected - 1) < 0.05, (stored, expected, said)
 
 

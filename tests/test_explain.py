@@ -136,7 +136,9 @@ def test_the_link_decides_how_a_query_by_row_is_answered(hush, tmp_path, key):
     assert "Ways" not in hush("explain", tmp_path / "T", "SELECT SUM(id) AS s FROM t", *key).stdout
     grouped = "SELECT id AS g, SUM(a) AS s FROM t GROUP BY g"
     few, many = (hush("explain", tmp_path / "T", grouped, "--groups", groups, *key).stdout for groups in (10, 9000))
-    assert "- gather, with more you group the rows" in few and "the values of a in each group" in few
-    assert "* gather, with more you group the rows" in many and "group them, and add up" in many
+    assert "- fetch, with more groups, columns come back" in few and "the values of a in each group" in few
+    assert "* fetch, with more groups, columns come back" in many and "put the question to them" in many
+    gathered = hush("explain", tmp_path / "T", grouped, "--way", "gather", *key).stdout
+    assert "group them, and add up" in gathered
     for link in ("1e9", "fast", "nan"):
         assert "--link" in hush("explain", tmp_path / "T", product, "--link", link, *key, status=2).stderr

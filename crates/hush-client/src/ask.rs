@@ -22,6 +22,8 @@ use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
 use hush_plan::plan::{OwnQuery, SlotExpr, Task};
 use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, Shown, WayName, plan_query};
 
+use hush_table::Manifest;
+
 use crate::account::{AnswerCounts, Moved, Phases};
 use crate::error::ClientError;
 use crate::precision::errors;
@@ -219,8 +221,20 @@ pub(crate) fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
     serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
+/// Refuses an answer that leaves rows out, where none can be left out: nothing but the signed manifest says how many there are.
+///
+/// # Errors
+/// [`ClientError::Answer`].
+fn require_all_rows(plan: &ServerPlan, found: u64, manifest: &Manifest) -> Result<(), ClientError> {
+    let is_of_all = |task: &Task| matches!(task, Task::Rows(task) if task.limit.is_none());
+    if plan.predicate.is_none() && is_of_all(&plan.task) && found != manifest.living_rows() {
+        return Err(ClientError::Answer { what: "it does not have all rows of the table".into() });
+    }
+    Ok(())
+}
+
 /// What an answer of a table of so many rows holds.
-fn counts(answer: &Answer<'_>, rows: u64, regrouped: usize) -> Result<AnswerCounts, ClientError> {
+fn counts(answer: &Answer<'_>, rows: u64) -> Result<AnswerCounts, ClientError> {
     Ok(match &answer.encrypted {
         EncryptedHalf::Aggregate(sums) => AnswerCounts {
             rows: u64::from(sums.group_count),
@@ -228,8 +242,8 @@ fn counts(answer: &Answer<'_>, rows: u64, regrouped: usize) -> Result<AnswerCoun
             ..AnswerCounts::default()
         },
         EncryptedHalf::Rows(chunks) => AnswerCounts {
-            rows: answer.clear(rows).map_err(answer_error)?.num_rows() as u64,
-            regrouped: regrouped as u64,
+            rows: answer.clear_rows(rows).map_err(answer_error)?,
+            regrouped: 0,
             chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
             clear_bytes: answer.clear_len(),
         },

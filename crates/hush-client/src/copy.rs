@@ -133,51 +133,67 @@ pub(crate) fn unpack(plain: &[u8], rows: usize) -> Result<TypedColumn, ClientErr
     let valid =
         nullable.then(|| (0..rows).map(|row| missing[row / 8] >> (row % 8) & 1 == 1).collect::<Vec<bool>>());
     let valid = valid.filter(|valid| !valid.iter().all(|valid| *valid));
-    let has = |row: usize| valid.as_ref().is_none_or(|valid| valid[row]);
-    let offsets = Offsets { bytes: values, bits };
     let highest = low.checked_add_unsigned(mask(bits));
-    let is_short =
-        i64::try_from(low).is_ok() && highest.is_some_and(|highest| i64::try_from(highest).is_ok());
-    let values = match form {
-        DOUBLES if bits == 64 => {
-            Values::F64((0..rows).map(|row| f64::from_bits(offsets.at(row) as u64)).collect())
+    let short = i64::try_from(low).ok().zip(highest.and_then(|highest| i64::try_from(highest).ok()));
+    let mut values = match (form, short) {
+        (DOUBLES, _) if bits == 64 => {
+            Values::F64(wide_offsets(values, bits, rows).map(|bits| f64::from_bits(bits as u64)).collect())
         }
-        INTEGERS if is_short => {
-            let value = |row| if has(row) { low.wrapping_add_unsigned(offsets.at(row)) as i64 } else { 0 };
-            Values::I64((0..rows).map(value).collect())
+        (INTEGERS, Some((low, _))) if bits <= SHORT_BITS => {
+            let padded = [values, &[0; 8]].concat();
+            let offsets = short_offsets(&padded, bits, rows);
+            Values::I64(offsets.map(|offset| low.wrapping_add_unsigned(offset)).collect())
         }
-        INTEGERS => {
-            let value = |row| if has(row) { low.wrapping_add_unsigned(offsets.at(row)) } else { 0 };
-            Values::I128((0..rows).map(value).collect())
+        (INTEGERS, Some((low, _))) => {
+            let offsets = wide_offsets(values, bits, rows);
+            Values::I64(offsets.map(|offset| low.wrapping_add_unsigned(offset as u64)).collect())
+        }
+        (INTEGERS, None) => {
+            let offsets = wide_offsets(values, bits, rows);
+            Values::I128(offsets.map(|offset| low.wrapping_add_unsigned(offset)).collect())
         }
         _ => return Err(damaged()),
     };
+    // What stands for a missing value is 0.
+    if let Some(valid) = &valid {
+        match &mut values {
+            Values::I64(values) => zero_missing(values, valid),
+            Values::I128(values) => zero_missing(values, valid),
+            Values::F64(_) => {}
+        }
+    }
     Ok(TypedColumn { values, valid })
 }
 
-/// Packed numbers.
-struct Offsets<'a> {
-    bytes: &'a [u8],
-    bits: u32,
+fn zero_missing<T: Default>(values: &mut [T], valid: &[bool]) {
+    values.iter_mut().zip(valid).filter(|(_, valid)| !**valid).for_each(|(value, _)| *value = T::default());
 }
 
-impl Offsets<'_> {
-    fn at(&self, row: usize) -> u128 {
-        let first = row * self.bits as usize;
+/// Most bits of numbers that lie in eight bytes wherever they begin.
+const SHORT_BITS: u32 = 57;
+
+/// Packed numbers of at most [`SHORT_BITS`] bits, behind which there are eight bytes more.
+fn short_offsets(padded: &[u8], bits: u32, rows: usize) -> impl Iterator<Item = u64> + '_ {
+    let mask = mask(bits) as u64;
+    (0..rows).map(move |row| {
+        let first = row * bits as usize;
+        let word = padded.get(first / 8..first / 8 + 8).and_then(|word| word.try_into().ok());
+        word.map_or(0, u64::from_le_bytes) >> (first % 8) & mask
+    })
+}
+
+/// Packed numbers of any width.
+fn wide_offsets(bytes: &[u8], bits: u32, rows: usize) -> impl Iterator<Item = u128> + '_ {
+    (0..rows).map(move |row| {
+        let first = row * bits as usize;
         let (byte, shift) = (first / 8, (first % 8) as u32);
-        if self.bits <= 57
-            && let Some(word) = self.bytes.get(byte..byte + 8)
-        {
-            let word = word.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
-            return u128::from(word >> shift) & mask(self.bits);
-        }
-        let end = (first + self.bits as usize).div_ceil(8).min(self.bytes.len());
+        let end = (first + bits as usize).div_ceil(8).min(bytes.len());
         // At most 17 bytes: the first may have bits of the number before.
-        let (low, high) = self.bytes[byte..end].split_at(1.min(end - byte));
+        let (low, high) = bytes.get(byte..end).unwrap_or_default().split_at(1.min(end - byte));
         let high = high.iter().rev().fold(0_u128, |word, byte| word << 8 | u128::from(*byte));
         let low = u128::from(low.first().copied().unwrap_or(0) >> shift);
-        (low | high << (8 - shift)) & mask(self.bits)
-    }
+        (low | high << (8 - shift)) & mask(bits)
+    })
 }
 
 /// The values as a source of this column has them: in the width of its bounds.

@@ -72,7 +72,7 @@ pub fn plan_query(
         let mut gathered = planner.finish(instead, ways, &tells)?;
         gathered.leakage = plan.leakage.clone();
         for way in &mut gathered.ways {
-            way.taken = way.name == WayName::Gather;
+            way.taken = way.name == gathered.way;
         }
         plan.gathered = Some(Box::new(gathered));
     }

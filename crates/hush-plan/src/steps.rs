@@ -65,7 +65,7 @@ pub(crate) fn of_query(
         }
         Task::Rows(task) => {
             let limit = task.limit.map(|limit| format!("stop after {limit} rows"));
-            let groups = owner.regroup.as_ref().filter(|regroup| regroup.after_sums).map(|_| {
+            let groups = owner.after_sums.then(|| {
                 let keys: Vec<String> = query.keys.iter().map(shown).collect();
                 format!("split them by {}, and find more groups than it adds up", keys.join(", "))
             });

@@ -12,7 +12,7 @@ use hush_remote::Progress;
 use hush_table::Digest;
 
 use super::rows::Fetched;
-use super::{Asked, Outcome, answer_error, own, rows, serialised};
+use super::{Asked, Outcome, answer_error, own, require_all_rows, rows, serialised};
 use crate::account::{AnswerCounts, Moved, Phases};
 use crate::column_cache::{ColumnCache, Kept};
 use crate::error::ClientError;
@@ -53,7 +53,7 @@ impl OwnedTable {
             let request = serialised(&server)?;
             let (table, version) = (self.manifest.manifest().table_id, self.manifest.digest());
             let kept = Kept { table, version, plan: Digest::of(&request) };
-            let open = |bytes: &[u8]| self.open_column(asked, &task, kept, (bytes, server.max_answer_bytes));
+            let open = |bytes: &[u8]| self.open_column(asked, (&server, &task), kept, bytes);
             let known = phases.time("decrypt", || open(&cache.get(kept)?).ok());
             let (column, of_column) = match known {
                 Some(known) => known,
@@ -82,16 +82,17 @@ impl OwnedTable {
     fn open_column(
         &self,
         asked: &Asked<'_>,
-        task: &RowsTask,
+        (server, task): (&ServerPlan, &RowsTask),
         kept: Kept,
-        (bytes, max_bytes): (&[u8], u64),
+        bytes: &[u8],
     ) -> Result<(Fetched, AnswerCounts), ClientError> {
-        let answer = Answer::decode(bytes, max_bytes).map_err(answer_error)?;
+        let answer = Answer::decode(bytes, server.max_answer_bytes).map_err(answer_error)?;
         answer.expect(kept.version, kept.plan).map_err(answer_error)?;
         let EncryptedHalf::Rows(chunks) = &answer.encrypted else {
             return Err(ClientError::Answer { what: "it is of another kind than the plan".into() });
         };
         let fetched = rows::fetched(asked, task, &answer, chunks)?;
+        require_all_rows(server, fetched.clear.num_rows() as u64, self.manifest.manifest())?;
         let counts = AnswerCounts {
             rows: fetched.clear.num_rows() as u64,
             regrouped: 0,

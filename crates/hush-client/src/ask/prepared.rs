@@ -3,9 +3,10 @@
 
 use hush_exec::answer::Answer;
 use hush_plan::QueryPlan;
+use hush_plan::plan::Task;
 use hush_table::Digest;
 
-use super::{Outcome, answer_error, counts, serialised};
+use super::{Outcome, answer_error, counts, require_all_rows, serialised};
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::finish::finish;
@@ -100,13 +101,16 @@ impl OwnedTable {
         let (batches, counts) = phases.time("decrypt", || {
             let answer = Answer::decode(bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;
-            let rows = self.manifest.manifest().rows;
+            let manifest = self.manifest.manifest();
+            let mut counts = counts(&answer, manifest.rows)?;
+            require_all_rows(&plan.server, counts.rows, manifest)?;
             if let Some(own) = &plan.owner.own {
-                let batches = self.answer_own(own, plan, &answer, release)?;
-                return Ok((batches, counts(&answer, rows, 0)?));
+                return Ok((self.answer_own(own, plan, &answer, release)?, counts));
             }
             let merged = self.merge(plan, &answer, release)?;
-            let counts = counts(&answer, rows, merged.num_rows())?;
+            if matches!(plan.server.task, Task::Rows(_)) {
+                counts.regrouped = merged.num_rows() as u64;
+            }
             Ok::<_, ClientError>((finish(merged, &plan.owner.final_sql)?, counts))
         })?;
         let exposed = self.approximate_columns(plan);

@@ -10,7 +10,7 @@ use arrow::array::{Array, ArrayRef, AsArray, UInt64Array, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{
-    DataType, Date32Type, Field, Int64Type, Schema as ArrowSchema, TimestampMicrosecondType,
+    DataType, Date32Type, Field, Schema as ArrowSchema, TimestampMicrosecondType, UInt64Type,
 };
 use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
@@ -114,7 +114,7 @@ pub(super) fn fetched(
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
     // Clear columns alone have no chunks.
-    if task.object_count() > 0 && covered != matching.positions.len() {
+    if task.object_count() > 0 && covered != matching.numbers.len() {
         return Err(unaccompanied());
     }
     let pieces = chunks.par_iter().zip(&places).map(|(chunk, (_, rows))| {
@@ -156,18 +156,22 @@ type Place = (Range<usize>, Vec<usize>);
 struct Matching {
     /// Their clear half: the row's number in the table, then the columns of the task.
     clear: RecordBatch,
-    /// Chunk and place in the chunk of each.
-    positions: Vec<(u32, usize)>,
+    /// The numbers, ascending.
+    numbers: UInt64Array,
+    /// The parts of the table.
+    parts: Vec<PartPlace>,
 }
 
 impl Matching {
     fn of(table: &OwnedTable, task: &RowsTask, answer: &Answer<'_>) -> Result<Self, ClientError> {
-        let clear = answer.clear(table.manifest.manifest().rows).map_err(answer_error)?;
+        let manifest = table.manifest.manifest();
+        let clear = answer.clear(manifest.rows).map_err(answer_error)?;
         if clear.num_columns() != task.clear.len() + 1 {
             return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
         }
-        let positions = positions(clear.column(0), table.manifest.manifest())?;
-        Ok(Self { clear, positions })
+        let numbers = row_numbers(clear.column(0), manifest.rows)?;
+        let parts = manifest.placed_parts().map(|(place, _)| place).collect();
+        Ok(Self { clear, numbers, parts })
     }
 
     /// For each chunk of the answer the rows of `clear` that lie in it, and their places in the chunk.
@@ -175,17 +179,35 @@ impl Matching {
         let mut at = 0;
         let mut places = Vec::with_capacity(chunks.len());
         for chunk in chunks {
-            let own = self.positions.iter().skip(at).take_while(|(index, _)| *index == chunk.chunk);
-            let rows: Vec<usize> = own.map(|(_, row)| *row).collect();
-            if rows.iter().any(|row| *row >= chunk.rows as usize) {
-                return Err(ClientError::Answer { what: "a row lies outside its chunk".into() });
-            }
-            let end = at + rows.len();
-            places.push((at..end, rows));
-            at = end;
+            let part = self.parts.partition_point(|part| part.first_chunk <= chunk.chunk).checked_sub(1);
+            let part = part.and_then(|part| self.parts.get(part));
+            let part =
+                part.ok_or(ClientError::Answer { what: "it has a chunk that the table lacks".into() })?;
+            let first = part.first_row + u64::from(chunk.chunk - part.first_chunk) * u64::from(CHUNK_ROWS);
+            let left = self.numbers.values().get(at..).unwrap_or_default();
+            let begins = left.first().is_some_and(|number| *number >= first);
+            let end = first.saturating_add(chunk.rows.into());
+            let count = if begins { left.partition_point(|number| *number < end) } else { 0 };
+            let own = left.get(..count).unwrap_or_default();
+            places.push((at..at + count, own.iter().map(|number| (number - first) as usize).collect()));
+            at += count;
         }
         Ok(places)
     }
+}
+
+/// The numbers of matching rows of a table of so many.
+///
+/// # Errors
+/// [`ClientError::Answer`] unless these are numbers of rows of the table, ascending.
+fn row_numbers(rows: &ArrayRef, of_table: u64) -> Result<UInt64Array, ClientError> {
+    let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };
+    let rows = cast(rows, &DataType::UInt64).map_err(|_| malformed())?;
+    let rows = rows.as_primitive::<UInt64Type>();
+    let numbers = rows.values();
+    let is_of_table = numbers.last().is_none_or(|last| *last < of_table);
+    let ascend = rows.null_count() == 0 && numbers.is_sorted_by(|one, other| one < other);
+    if is_of_table && ascend { Ok(rows.clone()) } else { Err(malformed()) }
 }
 
 /// Chunk and place in the chunk of every matching row.
@@ -194,27 +216,15 @@ impl Matching {
 /// [`ClientError::Answer`] unless these are numbers of rows of the table, ascending.
 pub(crate) fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, ClientError> {
     let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };
-    let rows = cast(rows, &DataType::Int64).map_err(|_| malformed())?;
-    let rows = rows.as_primitive::<Int64Type>();
-    let mut positions = Vec::with_capacity(rows.len());
-    let mut previous = None;
     let parts: Vec<PartPlace> = manifest.placed_parts().map(|(place, _)| place).collect();
-    for row in rows.iter() {
-        let row = row
-            .and_then(|row| u64::try_from(row).ok())
-            .filter(|row| *row < manifest.rows)
-            .ok_or_else(malformed)?;
-        if previous.is_some_and(|previous| previous >= row) {
-            return Err(malformed());
-        }
-        previous = Some(row);
+    let position = |row: &u64| {
         // Every part begins with a chunk of its own.
-        let part = parts.partition_point(|part| part.first_row <= row).checked_sub(1);
+        let part = parts.partition_point(|part| part.first_row <= *row).checked_sub(1);
         let part = part.and_then(|part| parts.get(part)).ok_or_else(malformed)?;
         let (row, chunk_rows) = (row - part.first_row, u64::from(CHUNK_ROWS));
-        positions.push((part.first_chunk + (row / chunk_rows) as u32, (row % chunk_rows) as usize));
-    }
-    Ok(positions)
+        Ok((part.first_chunk + (row / chunk_rows) as u32, (row % chunk_rows) as usize))
+    };
+    row_numbers(rows, manifest.rows)?.values().iter().map(position).collect()
 }
 
 /// The task's programs and fetched columns with their keys.
@@ -357,7 +367,9 @@ impl<'a> Programs<'a> {
             if array.len() != chunk.rows as usize {
                 return Err(ClientError::Internal { what: "a sealed column has other rows than its chunk" });
             }
-            Ok(cast(&take(&array, &picked, None)?, kind)?)
+            // Places ascend, so that as many as there are rows are all rows.
+            let array = if rows.len() == array.len() { array } else { take(&array, &picked, None)? };
+            Ok(cast(&array, kind)?)
         };
         sealed.iter().zip(chunk.fetched.iter().skip(fetch.len())).map(column).collect()
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_exec::{Engine, Limits};
 use hush_params::presets::preset_by_code;
+use hush_plan::{Limits as QueryLimits, WayName};
 use hush_remote::Silent;
 use hush_table::source::{OpenOptions, Source};
 use hush_table::{Digest, TableStore};
@@ -199,5 +200,38 @@ fn sums_that_no_rows_give_are_refused_and_others_are_not_noticed() {
     ];
     for (query, forge, expected) in cases {
         assert_eq!(refused(query, forge), expected, "{query}");
+    }
+}
+
+/// The bytes of an answer that a server has kept.
+static KEPT: std::sync::Mutex<Vec<u8>> = std::sync::Mutex::new(Vec::new());
+
+/// Rows that a condition picked, as if they were those of a question without it.
+fn exchanged(bytes: Vec<u8>) -> Vec<u8> {
+    const PLAN: std::ops::Range<usize> = 80..112;
+    let mut forged = KEPT.lock().unwrap().clone();
+    forged[PLAN].copy_from_slice(&bytes[PLAN]);
+    let signed = forged.len() - 32;
+    let checksum = Digest::of(&forged[..signed]);
+    forged[signed..].copy_from_slice(checksum.as_bytes());
+    forged
+}
+
+#[test]
+fn rows_are_not_left_out_where_there_is_no_condition() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = OwnerKey::temporary().unwrap();
+    encrypt(directory.path(), &key);
+    let keeping = |bytes: Vec<u8>| {
+        bytes.clone_into(&mut KEPT.lock().unwrap());
+        bytes
+    };
+    for way in [WayName::Fetch, WayName::Rows] {
+        let limits = QueryLimits { way: Some(way), ..QueryLimits::default() };
+        let on = |forge: Forge| on_a_server(directory.path(), &key, forge).with_limits(limits);
+        let some = on(keeping).ask("SELECT n, x FROM t WHERE n > 3", &Silent).unwrap();
+        assert!(some.batches[0].num_rows() > 0);
+        let error = on(exchanged).ask("SELECT n, x FROM t", &Silent).unwrap_err();
+        assert!(error.to_string().contains("all rows of the table"), "{way:?}: {error}");
     }
 }

@@ -89,11 +89,7 @@ fn zeroed<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>) -> PrimitiveArray<
 /// # Errors
 /// [`AnswerError::Clear`], also if there are other numbers than rows.
 pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<RecordBatch, AnswerError> {
-    let split = bytes.split_first_chunk::<8>().and_then(|(length, rest)| {
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        rest.split_at_checked(length)
-    });
-    let (packed, others) = split.ok_or(AnswerError::Clear)?;
+    let (packed, others) = split_matching(bytes)?;
     let numbers = numbers::unpack(packed, rows)?;
     let others = read_clear(others, numbers.len())?;
     if others.num_rows() != numbers.len() {
@@ -104,6 +100,23 @@ pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<RecordBatch, Answ
     let fields: Vec<_> = std::iter::once(Arc::new(number)).chain(schema.fields().iter().cloned()).collect();
     let columns = std::iter::once(Arc::new(numbers) as ArrayRef).chain(others.columns().iter().cloned());
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.collect()).map_err(|_| AnswerError::Clear)
+}
+
+/// How many matching rows there are.
+///
+/// # Errors
+/// [`AnswerError::Clear`].
+pub(super) fn count_matching(bytes: &[u8], rows: u64) -> Result<u64, AnswerError> {
+    numbers::count(split_matching(bytes)?.0, rows)
+}
+
+/// The numbers of matching rows, and their columns.
+fn split_matching(bytes: &[u8]) -> Result<(&[u8], &[u8]), AnswerError> {
+    let split = bytes.split_first_chunk::<8>().and_then(|(length, rest)| {
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        rest.split_at_checked(length)
+    });
+    split.ok_or(AnswerError::Clear)
 }
 
 /// Reads a batch of at most so many rows back. The bytes come from a server. Compressed messages are refused, because their buffers claim

@@ -45,14 +45,33 @@ fn optimal(mut set: RoaringTreemap) -> RoaringTreemap {
 /// # Errors
 /// [`AnswerError::Clear`].
 pub(super) fn unpack(bytes: &[u8], rows: u64) -> Result<UInt64Array, AnswerError> {
+    let set = read(bytes, rows)?;
+    let mut numbers = Vec::with_capacity(set.len() as usize);
+    for (high, bitmap) in set.bitmaps() {
+        let (high, mut ranges) = (u64::from(high) << 32, bitmap.iter());
+        while let Some(range) = ranges.next_range() {
+            numbers.extend((high | u64::from(*range.start()))..=(high | u64::from(*range.end())));
+        }
+    }
+    Ok(numbers.into())
+}
+
+/// How many numbers there are.
+///
+/// # Errors
+/// As [`unpack`].
+pub(super) fn count(bytes: &[u8], rows: u64) -> Result<u64, AnswerError> {
+    Ok(read(bytes, rows)?.len())
+}
+
+fn read(bytes: &[u8], rows: u64) -> Result<RoaringTreemap, AnswerError> {
     let read = || {
         let mut rest = bytes;
         let set = RoaringTreemap::deserialize_from(&mut rest).ok()?;
         (rest.is_empty() && set.max().is_none_or(|last| last < rows)).then_some(set)
     };
     // A panic of the decoder is an error of the answer.
-    let set = catch_unwind(AssertUnwindSafe(read)).ok().flatten().ok_or(AnswerError::Clear)?;
-    Ok(set.iter().collect())
+    catch_unwind(AssertUnwindSafe(read)).ok().flatten().ok_or(AnswerError::Clear)
 }
 
 /// Bytes of the numbers 0 to `count` − 1.
@@ -86,6 +105,7 @@ mod tests {
     fn round_trip(numbers: &[u64]) -> usize {
         let bytes = pack(numbers).unwrap();
         assert_eq!(unpack(&bytes, u64::MAX).unwrap().values(), numbers);
+        assert_eq!(count(&bytes, u64::MAX).unwrap(), numbers.len() as u64);
         bytes.len()
     }
 

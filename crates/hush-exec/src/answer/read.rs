@@ -7,7 +7,7 @@
 use arrow::array::RecordBatch;
 use hush_table::Digest;
 
-use super::clear::{read_clear, read_matching};
+use super::clear::{count_matching, read_clear, read_matching};
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
     EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, RANGE_BYTES, RowsChunk,
@@ -103,6 +103,20 @@ impl<'a> Answer<'a> {
                 read_clear(self.clear, self.clear.len() / 8)
             }
             EncryptedHalf::Rows(_) => read_matching(self.clear, rows),
+        }
+    }
+
+    /// The rows of the clear half, without reading its columns.
+    ///
+    /// # Errors
+    /// As [`Answer::clear`].
+    pub fn clear_rows(&self, rows: u64) -> Result<u64, AnswerError> {
+        match &self.encrypted {
+            EncryptedHalf::Aggregate(answer) => Ok(answer.group_count.into()),
+            EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
+                Ok(self.clear(rows)?.num_rows() as u64)
+            }
+            EncryptedHalf::Rows(_) => count_matching(self.clear, rows),
         }
     }
 }

@@ -100,7 +100,7 @@ fn rows_answers_round_trip() {
     assert_eq!(chunks[1].seed, [9; 32]);
     assert_eq!(chunks[1].programs, [[1; 5].as_slice(), &[2; 6]]);
     assert_eq!(chunks[1].fetched, [[3; 7].as_slice()]);
-    assert_eq!(answer.clear(10).unwrap(), matching());
+    assert_eq!((answer.clear(10).unwrap(), answer.clear_rows(10)), (matching(), Ok(4)));
     // Rows 1, 4, 5 and 9.
     assert_eq!(answer.clear(9), Err(AnswerError::Clear));
 }

@@ -9,7 +9,7 @@ use crate::predict::{ASSUMED_GROUPS, Price, Site};
 use crate::report::{Turn, Way};
 use crate::ways::Proposal;
 
-/// How much quicker rows that come back have to be than every way in which a server computes. Predictions are hardly better.
+/// How much quicker rows that come back have to be than sums of a server. Predictions are hardly better.
 const CLEARLY: f64 = 1.3;
 
 /// Rows of tables for which ways are compared, to find where they are even.
@@ -35,7 +35,7 @@ pub(super) struct Picked {
 impl Planner<'_> {
     /// Picks, by the time for as many groups as are assumed where nobody knows.
     ///
-    /// Where sums are the quickest and there are groups, they are for as many groups as they are quicker for, and rows that the owner groups
+    /// Where sums are the quickest and there are groups, they are for as many groups as they are quicker for, and rows that come back
     /// for more.
     ///
     /// # Errors
@@ -44,11 +44,16 @@ impl Planner<'_> {
         let priced = proposals.into_iter().map(|proposal| Ok((self.price(&proposal, self.site)?, proposal)));
         let mut priced = best_of_each(self.site.link, priced.collect::<Result<_, PlanError>>()?);
         let best = self.quickest(&priced);
-        let limit = self.limits.max_answer_bytes;
-        let second = priced
-            .iter()
-            .position(|(price, proposal)| proposal.name == WayName::Gather && price.bytes_down <= limit);
-        let is_sums = priced.get(best).is_some_and(|(_, proposal)| proposal.name == WayName::Sum);
+        let seconds = |price: &Price| price.seconds(self.site.link);
+        let of_rows = priced.iter().enumerate().filter(|(_, (price, proposal))| {
+            let comes_back = matches!(proposal.name, WayName::Gather | WayName::Fetch);
+            comes_back && price.bytes_down <= self.limits.max_answer_bytes
+        });
+        let second = of_rows.min_by(|(_, (one, _)), (_, (other, _))| seconds(one).total_cmp(&seconds(other)));
+        let second = second.map(|(place, _)| place);
+        let is_sums = priced.get(best).is_some_and(
+            |(_, proposal)| matches!(&proposal.task, Task::Aggregate(task) if !task.keys.is_empty()),
+        );
         let second = second.filter(|_| is_sums);
         if let Some(second) = second {
             self.split(&mut priced, best, second)?;
@@ -62,14 +67,11 @@ impl Planner<'_> {
         Ok(Picked { taken, instead: second.and_then(take), ways })
     }
 
-    /// The place of the least time; of equals the first. Rows that come back have to be clearly quicker than what a server computes.
+    /// The place of the least time; of equals the first. Rows that come back have to be clearly quicker than what a server adds up.
     fn quickest(&self, priced: &[(Price, Proposal)]) -> usize {
         let is_summed = priced.iter().any(|(_, proposal)| proposal.name == WayName::Sum);
-        let comes_back = |proposal: &Proposal| match proposal.name {
-            WayName::Fetch => true,
-            WayName::Gather => is_summed,
-            WayName::Sum | WayName::Rows => false,
-        };
+        // Where nothing is added up, rows come back by every way.
+        let comes_back = |proposal: &Proposal| is_summed && proposal.name != WayName::Sum;
         let seconds = |price: &Price| price.seconds(self.site.link);
         let least = |of_rows: bool| {
             let some = priced.iter().enumerate().filter(|(_, (_, proposal))| comes_back(proposal) == of_rows);
@@ -84,14 +86,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Limits sums to as many groups as they are quicker for than rows that the owner groups. Nobody knows the number beforehand.
+    /// Limits sums to as many groups as they are quicker for than rows that come back. Nobody knows the number beforehand.
     fn split(&self, priced: &mut [(Price, Proposal)], sums: usize, second: usize) -> Result<(), PlanError> {
-        let Some((_, gather)) = priced.get_mut(second) else { return Ok(()) };
-        if let Some(regroup) = &mut gather.owner.regroup {
-            regroup.after_sums = true;
-        }
-        gather.what = format!("with more {}", gather.what);
-        let price = self.price(gather, self.site)?;
+        let Some((_, rows)) = priced.get_mut(second) else { return Ok(()) };
+        rows.owner.after_sums = true;
+        let comma = if rows.name == WayName::Gather { "" } else { " groups," };
+        rows.what = format!("with more{comma} {}", rows.what);
+        let price = self.price(rows, self.site)?;
         if let Some((old, _)) = priced.get_mut(second) {
             *old = price;
         }

@@ -26,6 +26,8 @@ pub struct OwnerPlan {
     pub regroup: Option<Regroup>,
     /// Where the owner answers the whole query on the rows of a rows task: what he asks of them. Then nothing is merged.
     pub own: Option<OwnQuery>,
+    /// Whether the server was asked for sums before, and has found more groups than it adds up.
+    pub after_sums: bool,
     /// Bounds of the decrypted numbers; an answer with a number beyond them is refused.
     pub bounds: Bounds,
     /// Window functions in `final_sql`.
@@ -41,8 +43,6 @@ pub struct Regroup {
     pub clear: Vec<String>,
     /// The task; its sums are over the fetched columns. Only rows that match are there, so that it has no predicate.
     pub task: AggregateTask,
-    /// Whether the server was asked for sums before, and has found more groups than it adds up.
-    pub after_sums: bool,
 }
 
 /// A query on columns that came back. The owner puts them into a table of his own in which nothing is encrypted

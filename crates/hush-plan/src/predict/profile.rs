@@ -203,14 +203,12 @@ impl MachineProfile {
             + units.owner_cell * work.owner_cells as f64
             + units.owner_windowed * work.owner_windowed as f64
             + units.owner_group * work.owner_groups as f64;
-        // Rows are grouped by an engine of the owner's own.
-        let own_query = if work.owner_regrouped > 0 { units.query } else { 0.0 };
         Times {
             server_s: units.query * work.queries as f64
                 + reading
                 + shared(units.in_chunks(work), prediction.busy_threads),
             owner_s: units.owner_query
-                + own_query
+                + units.query * work.owner_queries as f64
                 + arrays
                 + shared(units.of_owner(work), prediction.owner_threads)
                 + shared(units.owner_regrouped * work.owner_regrouped as f64, self.threads),

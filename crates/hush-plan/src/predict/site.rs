@@ -102,22 +102,29 @@ pub fn of_rows(plan: &ServerPlan, owner: &OwnerPlan, rows: u64, groups: u64) -> 
     // With the number of the row.
     let clear = task.clear.len() as u64 + 1;
     let objects = task.fetch.len() + task.sealed.len();
-    match (&owner.regroup, &owner.own) {
+    let mut work = match (&owner.regroup, &owner.own) {
         (None, None) => {
             let owner_cells = rows * (clear + owner.programs.len() as u64);
             let owner_windowed = rows * owner.windows;
             Work { owner_evaluated, owner_cells, owner_windowed, ..Work::default() }
         }
-        (None, Some(_)) => Work { owner_regrouped: rows * (clear + objects as u64), ..Work::default() },
-        (Some(regroup), _) => {
-            let owner_regrouped = rows * (clear + objects as u64);
-            // The server has counted groups before it refused.
-            let queries = u64::from(regroup.after_sums);
-            let grouped_rows = queries * rows;
-            let owner = Work { owner_evaluated, owner_regrouped, owner_groups: groups, ..Work::default() };
-            Work { queries, grouped_rows, ..owner }
+        (None, Some(_)) => {
+            // What a lattice gives is of 32 bytes before it is an array; what was sealed is one at once.
+            let owner_regrouped = rows * task.fetch.len() as u64;
+            let owner_cells = rows * (clear + task.sealed.len() as u64);
+            Work { owner_queries: 1, owner_regrouped, owner_cells, ..Work::default() }
         }
+        (Some(_), _) => {
+            let owner_regrouped = rows * (clear + objects as u64);
+            let owner = Work { owner_evaluated, owner_regrouped, owner_groups: groups, ..Work::default() };
+            Work { owner_queries: 1, ..owner }
+        }
+    };
+    if owner.after_sums {
+        // The server has counted groups before it refused.
+        (work.queries, work.grouped_rows) = (1, rows);
     }
+    work
 }
 
 /// Nodes of an expression.

@@ -50,6 +50,8 @@ pub struct Work {
     pub owner_regrouped: u64,
     /// Groups that the owner makes of rows.
     pub owner_groups: u64,
+    /// Questions that a query engine of the owner's answers.
+    pub owner_queries: u64,
 }
 
 impl Work {
@@ -64,7 +66,7 @@ impl Work {
     }
 
     /// All of it.
-    pub(super) fn counts(&mut self) -> [&mut u64; 22] {
+    pub(super) fn counts(&mut self) -> [&mut u64; 23] {
         [
             &mut self.queries,
             &mut self.clear_cells,
@@ -88,6 +90,7 @@ impl Work {
             &mut self.owner_windowed,
             &mut self.owner_regrouped,
             &mut self.owner_groups,
+            &mut self.owner_queries,
         ]
     }
 }

@@ -49,7 +49,7 @@ fn in_form(case: &Case<'_>, fetch: &Fetch<'_>, form: AnswerForm) -> Result<Propo
         clear: fetch.clear.iter().map(|column| quoted(&column.name)).collect(),
         fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
         fetch_bits: if is_rounded { bits } else { Vec::new() },
-        sealed: sealed,
+        sealed,
         limit: fetch.limit,
         ..RowsTask::default()
     };

@@ -63,11 +63,8 @@ fn with_rows(
         operand_limit_log2: 0,
         limit: None,
     };
-    let regroup = Regroup {
-        clear: clear.to_vec(),
-        task: AggregateTask { max_groups: u64::MAX, ..task.clone() },
-        after_sums: false,
-    };
+    let regroup =
+        Regroup { clear: clear.to_vec(), task: AggregateTask { max_groups: u64::MAX, ..task.clone() } };
     let bounds =
         Bounds { fetched: fetched.iter().map(UsableEncoding::bound).collect(), ..owner.bounds.clone() };
     let tells = rows::tells(&rows);

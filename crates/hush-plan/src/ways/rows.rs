@@ -98,6 +98,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             owned,
             regroup: None,
             own: None,
+            after_sums: false,
             bounds: Bounds {
                 sums: Vec::new(),
                 programs: programs.iter().map(BoundProgram::bound).collect(),
