@@ -22,7 +22,7 @@ use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
 use hush_plan::plan::{OwnQuery, SlotExpr, Task};
 use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, Shown, WayName, plan_query};
 
-use hush_table::Manifest;
+use hush_table::{CHUNK_ROWS, Manifest};
 
 use crate::account::{AnswerCounts, Moved, Phases};
 use crate::error::ClientError;
@@ -221,14 +221,20 @@ pub(crate) fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
     serde_json::to_vec(plan).map_err(|_| ClientError::Internal { what: "the plan does not serialise" })
 }
 
-/// Refuses an answer that leaves rows out, where none can be left out: nothing but the signed manifest says how many there are.
+/// Refuses an answer that leaves rows out, where none can be left out: nothing but the signed manifest says how many there are. Refuses more rows
+/// than were asked for, or than there are chunks for.
 ///
 /// # Errors
 /// [`ClientError::Answer`].
-fn require_all_rows(plan: &ServerPlan, found: u64, manifest: &Manifest) -> Result<(), ClientError> {
-    let is_of_all = |task: &Task| matches!(task, Task::Rows(task) if task.limit.is_none());
-    if plan.predicate.is_none() && is_of_all(&plan.task) && found != manifest.living_rows() {
+fn require_rows(plan: &ServerPlan, counts: &AnswerCounts, manifest: &Manifest) -> Result<(), ClientError> {
+    let Task::Rows(task) = &plan.task else { return Ok(()) };
+    let in_chunks: u64 = counts.chunks.iter().map(|rows| (*rows).min(CHUNK_ROWS.into())).sum();
+    let most = task.limit.unwrap_or(u64::MAX).min(if task.object_count() > 0 { in_chunks } else { u64::MAX });
+    if plan.predicate.is_none() && task.limit.is_none() && counts.rows != manifest.living_rows() {
         return Err(ClientError::Answer { what: "it does not have all rows of the table".into() });
+    }
+    if counts.rows > most {
+        return Err(ClientError::Answer { what: "it has more rows than it may have".into() });
     }
     Ok(())
 }

@@ -207,6 +207,12 @@ impl OwnedTable {
         let expected = Expected { groups, rows, chunks: counts.chunks, clear };
         let mut prediction =
             predict(&plan.server, &manifest.encodings, &shape(manifest, &self.half), &expected, threads)?;
+        if !manifest.generations.is_empty()
+            && matches!(&plan.server.task, Task::Rows(task) if !task.sealed.is_empty())
+        {
+            // Parts of before may have no copy, or one of another width.
+            prediction.bytes_down_exact = false;
+        }
         prediction.work.add(of_rows(&plan.server, &plan.owner, rows, regrouped));
         if let (Some(_), Task::Rows(task)) = (&plan.owner.regroup, &plan.server.task) {
             // Four copies: decrypted, in a table in memory, read from it, and taken apart.
@@ -245,7 +251,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         domains: manifest.domains(),
         lacking: Strata::of(manifest).into_lacking(),
         clear: manifest.clear_columns.iter().map(clear).collect(),
-        sealed: under_seal(manifest, half),
+        sealed: Some(under_seal(manifest, half)),
     }
 }
 

@@ -119,8 +119,14 @@ impl PrivateHalf {
             .filter(|encoding| encoding.quantity == value)
             .map(|encoding| encoding.public.id)
             .collect();
-        // Of a column without values nothing can be said but that it may have been there.
-        !is_encrypted || values.is_empty() || values.iter().any(|id| !manifest.lacks(generation, *id))
+        let is_stored = values.iter().any(|id| !manifest.lacks(generation, *id));
+        let copy = self.numbered(manifest).into_iter().find(|(_, name)| *name == column);
+        match copy.map(|(number, _)| manifest.columns_of(generation).sealed.contains(&number)) {
+            _ if !is_encrypted || is_stored => true,
+            Some(is_copied) => is_copied,
+            // Of a column without values nothing can be said but that it may have been there.
+            None => values.is_empty(),
+        }
     }
 
     /// The quantity of an encoded column, described with the names of the owner's columns.

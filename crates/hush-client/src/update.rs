@@ -251,7 +251,11 @@ impl Search<'_> {
 fn kept(opened: &Opened, column: &Column, old: &ArrayRef) -> Result<ArrayRef, ClientError> {
     let is_decrypted = column.protect == Protection::Encrypt && column.is_approximate();
     let (ColumnType::Float { digits }, true) = (column.kind, is_decrypted) else { return Ok(old.clone()) };
-    let Opened { half, keys, .. } = opened;
+    let Opened { half, keys, manifest, .. } = opened;
+    if column.has_copy() && half.without_copies(manifest.manifest()).is_empty() {
+        // Copies give the values that were read.
+        return Ok(old.clone());
+    }
     let (value, bounds) =
         (Quantity::Value(column.name.clone()), stored_bounds(&half.schema, &half.encodings)?);
     let bound = keys.present().columns.iter().zip(bounds).find(|(key, _)| key.encoding.quantity == value);

@@ -58,9 +58,9 @@ pub struct TableShape {
     pub lacking: BTreeMap<EncodingId, Vec<u32>>,
     /// The clear columns.
     pub clear: Vec<ClearColumn>,
-    /// Numbers of the columns under a seal that all parts have which have their values; none where they are 0, 1 and so on, as in
+    /// The columns under a seal that all parts have which have their values; `None` where all have all, by the numbers 0, 1 and so on of
     /// [`Schema::under_seal`].
-    pub sealed: BTreeMap<String, SealedShape>,
+    pub sealed: Option<BTreeMap<String, SealedShape>>,
 }
 
 /// A column under a seal.
@@ -147,15 +147,20 @@ impl TableShape {
 
     /// How the copy of this number is packed, if it is one.
     fn copy(&self, number: u32) -> Option<CopyShape> {
-        self.sealed.values().find(|column| column.number == number).and_then(|column| column.copy)
+        self.under_seal().find(|column| column.number == number).and_then(|column| column.copy)
     }
 
     /// The number of a column under a seal.
     pub(crate) fn sealed_number(&self, schema: &Schema, name: &str) -> Option<u32> {
-        if self.sealed.is_empty() {
-            return schema.under_seal().position(|column| column.name == name).map(|place| place as u32);
+        match &self.sealed {
+            Some(sealed) => sealed.get(name).map(|found| found.number),
+            None => schema.under_seal().position(|column| column.name == name).map(|place| place as u32),
         }
-        self.sealed.get(name).map(|found| found.number)
+    }
+
+    /// The columns under a seal, as far as they are described.
+    fn under_seal(&self) -> impl Iterator<Item = &SealedShape> {
+        self.sealed.iter().flat_map(BTreeMap::values)
     }
 
     /// The numbers of the domains. Sums of each are under secrets of its own.

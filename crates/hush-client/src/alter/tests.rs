@@ -289,6 +289,13 @@ fn copies_are_read_once_all_parts_have_them() {
     let dose = "SELECT dose IS NULL AS missing, MIN(dose) AS d, SUM(dose) AS s, COUNT(*) AS n FROM t GROUP BY dose IS NULL ORDER BY missing";
     let queries: Vec<&str> = OF_EVERY_TABLE.into_iter().chain([level, dose]).collect();
     table.check(&queries);
+    // Sums of what was a copy alone: rows of before have values, and get ciphertexts.
+    begin(&table, &giving("dose", &[Purpose::Sum]));
+    table.check(&[level]);
+    assert!(table.table().plan("SELECT SUM(dose) AS s FROM t").unwrap().owner.own.is_some());
+    let report = table.alter(giving("dose", &[Purpose::Sum]));
+    assert_eq!(report.rows, 30, "of parts that have the column");
+    table.check(&queries);
     // A wider range: blobs of before stay as they are, and are read by their own width.
     let report = table.alter(widening("load", "-5", "100000"));
     assert!(report.changed);

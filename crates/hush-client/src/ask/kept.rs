@@ -6,48 +6,54 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, EncryptedHalf};
+use hush_plan::bounds::Bounds;
 use hush_plan::plan::{RowsTask, Task};
-use hush_plan::{QueryPlan, ServerPlan};
+use hush_plan::{OwnerPlan, QueryPlan, ServerPlan};
 use hush_remote::Progress;
 use hush_table::Digest;
 
 use super::rows::Fetched;
-use super::{Asked, Outcome, answer_error, own, require_all_rows, rows, serialised};
+use super::{Asked, Outcome, answer_error, counts, own, require_rows, rows, serialised};
 use crate::account::{AnswerCounts, Moved, Phases};
 use crate::column_cache::{ColumnCache, Kept};
 use crate::error::ClientError;
 use crate::table::OwnedTable;
 
-/// The columns of a task, each in a task of its own.
-pub(super) fn columns(task: &RowsTask) -> Vec<RowsTask> {
-    let clear = task.clear.iter().map(|text| RowsTask { clear: vec![text.clone()], ..RowsTask::default() });
+/// The columns of a task, each in a task of its own, with its place among the fetched ones.
+pub(super) fn columns(task: &RowsTask) -> Vec<(RowsTask, Option<usize>)> {
+    let clear = task.clear.iter();
+    let clear = clear.map(|text| (RowsTask { clear: vec![text.clone()], ..RowsTask::default() }, None));
     let fetch = task.fetch.iter().enumerate().map(|(index, id)| {
         let bits = task.bits_of_fetch(index);
         let fetch_bits = if bits.is_some() { vec![bits] } else { Vec::new() };
-        RowsTask { fetch: vec![*id], fetch_bits, ..RowsTask::default() }
+        (RowsTask { fetch: vec![*id], fetch_bits, ..RowsTask::default() }, Some(index))
     });
-    let sealed = task.sealed.iter().map(|number| RowsTask { sealed: vec![*number], ..RowsTask::default() });
+    let sealed = task.sealed.iter();
+    let sealed = sealed.map(|number| (RowsTask { sealed: vec![*number], ..RowsTask::default() }, None));
     clear.chain(fetch).chain(sealed).collect()
 }
 
 impl OwnedTable {
-    /// Answers a plan on columns that are kept, and keeps those that were not.
+    /// Answers a plan on columns that are kept, and keeps those that were not. A column that cannot be kept is named in the plan's notes.
     ///
     /// # Errors
-    /// As [`OwnedTable::ask`]; [`ClientError::File`] if a column cannot be kept.
+    /// As [`OwnedTable::ask`].
     pub(super) fn run_on_kept(
         &self,
         cache: &ColumnCache,
-        (plan, columns): (QueryPlan, Vec<RowsTask>),
+        (mut plan, columns): (QueryPlan, Vec<(RowsTask, Option<usize>)>),
         mut phases: Phases,
         progress: &dyn Progress,
     ) -> Result<Outcome, ClientError> {
         let missing = || ClientError::Internal { what: "a plan for the owner without a question" };
         let own = plan.owner.own.as_ref().ok_or_else(missing)?;
-        let asked = &Asked { table: self, owner: &plan.owner, release: None };
         let (mut moved, mut counts) = (Moved::default(), AnswerCounts::default());
-        let mut all: Option<Fetched> = None;
-        for task in columns {
+        let (mut all, mut unkept): (Option<Fetched>, Option<ClientError>) = (None, None);
+        for (task, fetched) in columns {
+            let bound = fetched.and_then(|index| plan.owner.bounds.fetched.get(index)).cloned();
+            let bounds = Bounds { fetched: bound.into_iter().collect(), ..Bounds::default() };
+            let asked =
+                &Asked { table: self, owner: &OwnerPlan { bounds, ..OwnerPlan::default() }, release: None };
             let server =
                 ServerPlan { predicate: None, task: Task::Rows(task.clone()), ..plan.server.clone() };
             let request = serialised(&server)?;
@@ -62,7 +68,7 @@ impl OwnedTable {
                     moved.up += request.len() as u64;
                     moved.down += bytes.len() as u64;
                     let opened = phases.time("decrypt", || open(&bytes))?;
-                    cache.put(kept, &bytes)?;
+                    unkept = unkept.or(cache.put(kept, &bytes).err());
                     opened
                 }
             };
@@ -74,7 +80,9 @@ impl OwnedTable {
             });
         }
         let all = all.ok_or_else(missing)?;
+        let asked = &Asked { table: self, owner: &plan.owner, release: None };
         let batches = phases.time("decrypt", || own::on_columns(asked, own, &all))?;
+        plan.notes.extend(unkept.map(|error| format!("columns are not kept: {error}")));
         Ok(Outcome { batches, plan, phases, moved, exposed: Vec::new(), released: None, counts })
     }
 
@@ -91,14 +99,10 @@ impl OwnedTable {
         let EncryptedHalf::Rows(chunks) = &answer.encrypted else {
             return Err(ClientError::Answer { what: "it is of another kind than the plan".into() });
         };
+        let manifest = self.manifest.manifest();
+        let counts = counts(&answer, manifest.rows)?;
+        require_rows(server, &counts, manifest)?;
         let fetched = rows::fetched(asked, task, &answer, chunks)?;
-        require_all_rows(server, fetched.clear.num_rows() as u64, self.manifest.manifest())?;
-        let counts = AnswerCounts {
-            rows: fetched.clear.num_rows() as u64,
-            regrouped: 0,
-            chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
-            clear_bytes: answer.clear_len(),
-        };
         Ok((fetched, counts))
     }
 }

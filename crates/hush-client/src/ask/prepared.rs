@@ -6,7 +6,7 @@ use hush_plan::QueryPlan;
 use hush_plan::plan::Task;
 use hush_table::Digest;
 
-use super::{Outcome, answer_error, counts, require_all_rows, serialised};
+use super::{Outcome, answer_error, counts, require_rows, serialised};
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::finish::finish;
@@ -103,7 +103,7 @@ impl OwnedTable {
             answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;
             let manifest = self.manifest.manifest();
             let mut counts = counts(&answer, manifest.rows)?;
-            require_all_rows(&plan.server, counts.rows, manifest)?;
+            require_rows(&plan.server, &counts, manifest)?;
             if let Some(own) = &plan.owner.own {
                 return Ok((self.answer_own(own, plan, &answer, release)?, counts));
             }

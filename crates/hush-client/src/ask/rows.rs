@@ -308,6 +308,10 @@ impl<'a> Programs<'a> {
         let part = after.checked_sub(1).and_then(|index| self.parts.get(index)).copied();
         let part = part.filter(|(place, entry)| chunk.chunk - place.first_chunk < entry.chunks);
         let part = part.ok_or(ClientError::Answer { what: "it has a chunk that the table lacks".into() })?;
+        let before = u64::from(chunk.chunk - part.0.first_chunk) * u64::from(CHUNK_ROWS);
+        if u64::from(chunk.rows) != part.1.rows.saturating_sub(before).min(CHUNK_ROWS.into()) {
+            return Err(ClientError::Answer { what: "a chunk has another number of rows".into() });
+        }
         let of_domain = self.domains.get(&part.1.domain);
         Ok((part, of_domain.ok_or(ClientError::Internal { what: "a part is of no domain of its table" })?))
     }

@@ -118,16 +118,16 @@ impl PartReader {
         let clear = self.clear_rows(entry)?;
         let keys = self.keys.of(&self.manifest, entry.domain)?;
         let needed = keys.columns.iter().zip(&self.bounds);
-        let needed = needed.filter(|(key, _)| self.is_needed(key, entry.generation));
-        let needed: Vec<(&ColumnKey, &Bound)> = needed.collect();
         let stored = self.manifest.columns_of(entry.generation).sealed;
         let is_wanted = |seal: &&Seal| {
-            let column = self.wanted.iter().find(|column| column.name == seal.name);
-            // A copy is read where there is nothing else.
-            column.is_some_and(|column| column.protect == Protection::Seal || column.is_copy_alone())
+            stored.contains(&seal.number) && self.wanted.iter().any(|column| column.name == seal.name)
         };
-        let wanted_seals: Vec<&Seal> =
-            keys.seals.iter().filter(|seal| stored.contains(&seal.number)).filter(is_wanted).collect();
+        let wanted_seals: Vec<&Seal> = keys.seals.iter().filter(is_wanted).collect();
+        // What a copy gives is exact and quickly opened.
+        let has_copy =
+            |key: &ColumnKey| wanted_seals.iter().any(|seal| key.encoding.quantity.columns() == [&seal.name]);
+        let needed = needed.filter(|(key, _)| self.is_needed(key, entry.generation) && !has_copy(key));
+        let needed: Vec<(&ColumnKey, &Bound)> = needed.collect();
         let rows = self.encrypted_rows((place, entry), chunks, &needed, &wanted_seals)?;
         let dead = self.store.dead_rows(entry)?;
         let of_chunk = |chunk: ChunkRow| {
@@ -135,17 +135,18 @@ impl PartReader {
             let (first_row, count) = (at * CHUNK_ROWS as usize, chunk.rows as usize);
             let decrypted = decrypt_columns(&needed, &chunk, release)?;
             let opened = self.open_seals(&wanted_seals, entry.append.map(|append| append.id), &chunk)?;
-            let arrays = self.wanted.iter().map(|column| match column.protect {
-                Protection::Clear => {
+            let of_seal = |column: &Column| opened.iter().find(|(name, _)| *name == column.name);
+            let arrays = self.wanted.iter().map(|column| match (column.protect, of_seal(column)) {
+                (Protection::Clear, _) => {
                     let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
                     let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
                     Ok(cast(&array.slice(first_row, count), &arrow_type(column.kind))?)
                 }
-                _ if column.protect == Protection::Seal || column.is_copy_alone() => {
-                    let found = opened.iter().find(|(name, _)| *name == column.name);
-                    Ok(found.map_or_else(|| missing(column, count), |(_, array)| array.clone()))
-                }
-                _ if !self.half.has(&self.manifest, entry.generation, &column.name) => {
+                (_, Some((_, array))) => Ok(array.clone()),
+                (Protection::Seal, None) => Ok(missing(column, count)),
+                _ if column.is_copy_alone()
+                    || !self.half.has(&self.manifest, entry.generation, &column.name) =>
+                {
                     Ok(missing(column, count))
                 }
                 _ => to_array(column, &decrypted),

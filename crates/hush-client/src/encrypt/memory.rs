@@ -12,6 +12,7 @@ use hush_rlwe::OVERHEAD_BYTES;
 use hush_table::part::{CHUNK_ROWS, MAX_PART_CHUNKS, PART_TARGET_BYTES};
 
 use crate::chunk::ChunkPlan;
+use crate::copy;
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
 use hush_system::memory::resident_bytes;
@@ -85,6 +86,9 @@ impl Need {
             match column.protect {
                 Protection::Clear => need.clear += bytes,
                 Protection::Seal => need.encrypted += bytes,
+                Protection::Encrypt if column.has_copy() => {
+                    need.encrypted += copy::shape(column).bytes(ROWS);
+                }
                 Protection::Decide | Protection::Drop | Protection::Encrypt => {}
             }
         }
@@ -103,7 +107,9 @@ impl Need {
 
     /// Bytes of encoded columns in the files, for each chunk.
     pub(super) fn stored_bytes(plan: &ChunkPlan<'_>) -> u64 {
-        plan.keys.iter().map(encoded_bytes).sum()
+        let copies = plan.sealed.iter().filter(|(_, column, _)| column.has_copy());
+        let copies: u64 = copies.map(|(_, column, _)| copy::shape(column).bytes(ROWS)).sum();
+        plan.keys.iter().map(encoded_bytes).sum::<u64>() + copies
     }
 
     /// Most bytes that are in memory at a time.

@@ -90,11 +90,13 @@ fn zeroed<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>) -> PrimitiveArray<
 /// [`AnswerError::Clear`], also if there are other numbers than rows.
 pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<RecordBatch, AnswerError> {
     let (packed, others) = split_matching(bytes)?;
-    let numbers = numbers::unpack(packed, rows)?;
-    let others = read_clear(others, numbers.len())?;
-    if others.num_rows() != numbers.len() {
+    // Few bytes may claim many rows: they are counted, and compared, before there are numbers.
+    let count = usize::try_from(numbers::count(packed, rows)?).map_err(|_| AnswerError::Clear)?;
+    let others = read_clear(others, count)?;
+    if others.num_rows() != count {
         return Err(AnswerError::Clear);
     }
+    let numbers = numbers::unpack(packed, rows)?;
     let number = Field::new(ROW, DataType::UInt64, false);
     let schema = others.schema();
     let fields: Vec<_> = std::iter::once(Arc::new(number)).chain(schema.fields().iter().cloned()).collect();

@@ -71,7 +71,7 @@ fn sealed_columns_come_back_by_their_numbers() {
     let schema = patients();
     let query = parse(&schema, "SELECT note FROM patients").unwrap();
     let mut site = Site::local(10);
-    site.shape.sealed = [("note".to_owned(), SealedShape { number: 7, copy: None })].into();
+    site.shape.sealed = Some([("note".to_owned(), SealedShape { number: 7, copy: None })].into());
     let plan = plan_query(&schema, &[], &site, "00ff", &query, &Limits::default()).unwrap();
     assert_eq!((task(&plan).sealed.as_slice(), task(&plan).fetch.len()), (&[7][..], 0));
 }
@@ -86,7 +86,7 @@ fn copies_come_back_where_all_parts_have_them() {
     let copy = SealedShape { number: 4, copy: Some(CopyShape { bits: 7, nullable: true }) };
     let fetched = |sealed: BTreeMap<String, SealedShape>| {
         let mut site = Site::local(9000);
-        site.shape.sealed = sealed;
+        site.shape.sealed = Some(sealed);
         let plan = plan_query(&schema, &encodings, &site, "00ff", &query, &Limits::default()).unwrap();
         let own = plan.owner.own.as_ref().unwrap();
         (task(&plan).sealed.clone(), own.sealed.clone(), own.encrypted.len())
@@ -95,6 +95,7 @@ fn copies_come_back_where_all_parts_have_them() {
     let both = [note.clone(), ("age".to_owned(), copy)].into();
     assert_eq!(fetched(both), (vec![4], vec!["age".to_owned()], 1));
     assert_eq!(fetched([note].into()), (vec![], vec![], 2));
+    assert_eq!(fetched(BTreeMap::new()), (vec![], vec![], 2));
 }
 
 #[test]

@@ -235,7 +235,7 @@ pub(super) fn rows(
             counted.answer_bytes += chunks.iter().map(|rows| copy.bytes(*rows)).sum::<u64>();
         }
         let (rows, other) = (chunks.iter().sum::<u64>(), task.sealed.len() - copies.count());
-        let all_other = shape.sealed.values().filter(|column| column.copy.is_none()).count();
+        let all_other = shape.under_seal().filter(|column| column.copy.is_none()).count();
         let share = other as f64 / all_other.max(1) as f64;
         let each = share * sealed_bytes(shape, encodings)? / shape.rows().max(1) as f64;
         counted.bytes_each += (each * CHUNK_ROWS as f64) as u64;
@@ -261,7 +261,7 @@ fn sealed_bytes(shape: &TableShape, encodings: &[Encoding]) -> Result<f64, PlanE
         let elements: u64 = stored.flat_map(PartShape::chunks).map(|rows| rows.div_ceil(span)).sum();
         encoded += elements * encoding.packing.element_bytes(sizes.set, None) as u64;
     }
-    let copies = shape.sealed.values().filter_map(|column| column.copy);
+    let copies = shape.under_seal().filter_map(|column| column.copy);
     encoded +=
         copies.flat_map(|copy| shape.chunks().into_iter().map(move |rows| copy.bytes(rows))).sum::<u64>();
     let files: u64 = shape.parts.iter().map(|part| part.encrypted_bytes).sum();
