@@ -3,6 +3,7 @@
 use hush_params::preset;
 
 use super::*;
+use crate::schema::Protection;
 use crate::schema::alter::{Alteration, altered};
 use crate::schema::{ColumnType, Purpose};
 use crate::tables::{column, encodings, nullable, ranged, schema, with_purposes};
