@@ -3,9 +3,8 @@
 use hush_params::preset;
 
 use super::*;
-use crate::schema::Protection;
 use crate::schema::alter::{Alteration, altered};
-use crate::schema::{ColumnType, Purpose};
+use crate::schema::{ColumnType, Protection, Purpose};
 use crate::tables::{column, encodings, nullable, ranged, schema, with_purposes};
 
 fn int(name: &str, high: i128, purposes: &[Purpose]) -> crate::schema::Column {
