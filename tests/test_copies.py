@@ -5,6 +5,7 @@ import csv
 import json
 import random
 import re
+import shutil
 
 import pytest
 
@@ -150,6 +151,25 @@ def test_kept_columns_come_back_once(hush, copied, small_key, server):
     assert asked(hush, server.url, QUESTIONS[0], "--keep=30kB", *remote)[0] == found
     assert sum(file.stat().st_size for file in columns.iterdir()) <= 30_000
     assert "cannot be used with" in hush("query", server.url, QUESTIONS[0], "--keep", "--way", "sum", *remote, status=2).stderr
+
+
+def test_columns_without_copies_are_kept_too(hush, copied, small_key):
+    """Bodies of sums, values and validity each by itself."""
+    _, data = copied
+    schema = data.with_name("bodies.toml")
+    schema.write_text(SCHEMA.replace('for = ["sum", "fetch"]', 'for = ["sum"]').replace('for = ["fetch"]', 'for = ["sum"]'), encoding="utf-8")
+    hush("encrypt", data, "-o", "B", "--schema", schema, *small_key)
+    for query in QUESTIONS:
+        plain, _ = asked(hush, "B", query, *small_key)
+        first, _ = asked(hush, "B", query, "--keep", *small_key)
+        again, analysis = asked(hush, "B", query, "--keep", *small_key)
+        assert plain == first == again and analysis["measured"]["bytes_down"] == 0, query
+    # What cannot be kept is said, and the answer is there.
+    columns = hush.directory / "home" / ".cache" / "hushtable" / "columns"
+    shutil.rmtree(columns)
+    columns.write_text("a file", encoding="utf-8")
+    done = hush("query", "B", QUESTIONS[0], "--keep", "--format", "csv", *small_key)
+    assert done.stdout == asked(hush, "B", QUESTIONS[0], *small_key)[0] and "columns are not kept" in done.stderr
 
 
 def test_python_keeps_columns(copied, tmp_path, monkeypatch):

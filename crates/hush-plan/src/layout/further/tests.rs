@@ -144,9 +144,13 @@ fn columns_of_devices_share_the_modulus_of_their_ring() {
             );
         }
     }
+    // Devices have no key to seal with, columns or copies.
     let sealed = column("s", ColumnType::Text, Protection::Seal);
-    let refused = altered(&before, &Alteration { add: vec![sealed], ..Alteration::default() }).unwrap();
-    let present = encodings(&before, &purposes(&before), 1000);
-    let found = plan_further(&refused, &present, &purposes(&refused), 1000, EncodingId(1), &mut String::new);
-    assert_eq!(found.unwrap_err().code(), "HUSH-P027");
+    for add in [sealed, int("c", 9, &[Purpose::Fetch]), int("d", 9, &[Purpose::Sum, Purpose::Fetch])] {
+        let refused = altered(&before, &Alteration { add: vec![add], ..Alteration::default() }).unwrap();
+        let present = encodings(&before, &purposes(&before), 1000);
+        let found =
+            plan_further(&refused, &present, &purposes(&refused), 1000, EncodingId(1), &mut String::new);
+        assert_eq!(found.unwrap_err().code(), "HUSH-P027");
+    }
 }
