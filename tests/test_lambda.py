@@ -64,7 +64,9 @@ class Lake:
 
     def prepare(self, query):
         """The owner's half of a question."""
-        return ht.open(self.place, keys=self.key).prepare(query)
+        # Many groups are quicker as rows that come back; here they are added up.
+        way = "sum" if "GROUP BY" in query else None
+        return ht.open(self.place, keys=self.key, way=way).prepare(query)
 
     def alone(self, plan):
         """The answer of one machine."""
