@@ -134,6 +134,9 @@ def test_kept_columns_come_back_once(hush, copied, small_key, server):
     assert len(files) == 5 and columns.stat().st_mode & 0o777 == 0o700
     kept = b"".join(file.read_bytes() for file in files)
     assert b"n1234" not in kept and b"note" not in kept and b"age" not in kept
+    # What reads nothing protected goes to the server as ever, and nothing of it is kept.
+    for query in ("SELECT COUNT(*) AS n FROM t", "SELECT ward, COUNT(*) AS n FROM t WHERE ward > 'a' GROUP BY ward"):
+        assert keeping(query)[0] == ask(query)[0] and len(list(columns.iterdir())) == 5
     # Damaged and exchanged files are asked for again.
     for file, other in zip(files, files[1:]):
         before = file.read_bytes()

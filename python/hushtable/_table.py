@@ -543,7 +543,8 @@ def open(  # noqa: A001
             quickest.
         hide: what no question may show the server, of ``"constants"``, ``"pattern"`` and ``"sizes"``.
         keep: whether questions are put to columns that are kept on this machine, in so many bytes (1 GB for ``True``). What a
-            question lacks comes back once for each version of the table, all rows of it; the server learns nothing else.
+            question lacks comes back once for each version of the table, all rows of it; the server learns nothing else. Questions
+            of clear columns alone go to the server as ever.
     """
     key = require_key(keys)
     if keep and (way or hide):

@@ -20,8 +20,11 @@ pub(crate) use rows::positions;
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
 use hush_plan::plan::{OwnQuery, SlotExpr, Task};
-use hush_plan::{EncodingId, Limits, OwnerPlan, QueryPlan, ServerPlan, Shown, WayName, plan_query};
-
+use hush_plan::schema::Column;
+use hush_plan::{
+    EncodingId, Limits, OwnerPlan, Protection, Query, QueryPlan, ServerPlan, Shown, WayName, plan_query,
+};
+use hush_remote::Progress;
 use hush_table::{CHUNK_ROWS, Manifest};
 
 use crate::account::{AnswerCounts, Moved, Phases};
@@ -29,7 +32,6 @@ use crate::error::ClientError;
 use crate::precision::errors;
 use crate::release::{Counted, Release, Releases, approximate};
 use crate::table::OwnedTable;
-use hush_remote::Progress;
 
 /// A result with its costs.
 #[derive(Clone, Debug)]
@@ -72,11 +74,11 @@ impl OwnedTable {
     }
 
     fn plan_within(&self, sql: &str, limits: &Limits) -> Result<QueryPlan, ClientError> {
-        // Columns that are kept are whole, and nothing of a question is in what is asked of them.
-        let whole = || Limits { way: Some(WayName::Fetch), hide: Shown::ALL, ..*limits };
-        let limits = if self.kept.is_some() { &whole() } else { limits };
         let digest = self.manifest.digest().to_string();
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
+        // Columns that are kept are whole, and nothing of a question is in what is asked of them. Where nothing is protected, a server answers.
+        let whole = || Limits { way: Some(WayName::Fetch), hide: Shown::ALL, ..*limits };
+        let limits = if self.kept.is_some() && self.reads_protected(&query) { &whole() } else { limits };
         let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
         let mut plan = plan_query(schema, &encodings, &self.site(), &digest, &query, limits)?;
         if !self.manifest.manifest().generations.is_empty() {
@@ -84,6 +86,13 @@ impl OwnedTable {
             plan.leakage.table.push(told.to_owned());
         }
         Ok(plan)
+    }
+
+    /// Whether a query reads an encrypted or a sealed column.
+    fn reads_protected(&self, query: &Query) -> bool {
+        let used = query.columns();
+        let is_protected = |column: &Column| matches!(column.protect, Protection::Encrypt | Protection::Seal);
+        self.half.schema.columns.iter().any(|column| is_protected(column) && used.contains(&column.name))
     }
 
     /// Asks a question.

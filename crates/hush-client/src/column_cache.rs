@@ -74,7 +74,10 @@ impl ColumnCache {
         if !has_room {
             return Ok(());
         }
-        let mut file = tempfile::NamedTempFile::new_in(&self.directory).map_err(failed)?;
+        // What an end of the process leaves is counted, and goes in its turn.
+        let ending = format!(".{ENDING}");
+        let mut file =
+            tempfile::Builder::new().suffix(&ending).tempfile_in(&self.directory).map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
         file.persist(&path).map_err(|error| failed(error.error))?;
         Ok(())

@@ -43,20 +43,23 @@ fn in_form(case: &Case<'_>, fetch: &Fetch<'_>, form: AnswerForm) -> Result<Propo
     let bits: Vec<Option<u32>> = bits.collect();
     let is_rounded = bits.iter().any(Option::is_some);
     let names = |columns: &[&Column]| columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
-    let number = |column: &&Column| case.shape.sealed_number(case.schema, &column.name);
-    let sealed: Vec<u32> = fetch.sealed.iter().filter_map(number).collect();
+    // Names and numbers go together: the owner tells what comes back by its place.
+    let numbered = fetch.sealed.iter().filter_map(|column| {
+        Some((case.shape.sealed_number(case.schema, &column.name)?, column.name.clone()))
+    });
+    let (numbers, sealed): (Vec<u32>, Vec<String>) = numbered.unzip();
     let task = RowsTask {
         clear: fetch.clear.iter().map(|column| quoted(&column.name)).collect(),
         fetch: fetched.iter().map(|found| found.encoding.public.id).collect(),
         fetch_bits: if is_rounded { bits } else { Vec::new() },
-        sealed,
+        sealed: numbers,
         limit: fetch.limit,
         ..RowsTask::default()
     };
     let own = OwnQuery {
         clear: names(&fetch.clear),
         encrypted: own_columns(&fetch.encrypted),
-        sealed: names(&fetch.sealed),
+        sealed,
         query: case.query.clone(),
     };
     let bounds = Bounds { fetched: fetched.iter().map(UsableEncoding::bound).collect(), ..Bounds::default() };
