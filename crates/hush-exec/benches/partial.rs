@@ -132,6 +132,7 @@ fn tasks() -> [(&'static str, Option<&'static str>, Task); 4] {
         fetch_bits: vec![Some(40)],
         sealed: vec![],
         operand_limit_log2: 0,
+        cube: None,
         limit: None,
     });
     [

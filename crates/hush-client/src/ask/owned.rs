@@ -92,6 +92,7 @@ mod tests {
             clear: vec!["\"c\"".to_owned()],
             operands: Vec::new(),
             sealed: vec![],
+            cube: None,
             operand_limit_log2: 0,
             programs: Vec::new(),
             fetch: vec![EncodingId(7)],

@@ -47,6 +47,7 @@ fn rows_task() -> RowsTask {
         fetch_bits: Vec::new(),
         sealed: vec![],
         operand_limit_log2: 10,
+        cube: None,
         limit: None,
     }
 }

@@ -82,6 +82,7 @@ fn rows(clear: &[&str], programs: Vec<SlotExpr>, fetch: Vec<EncodingId>) -> Task
         fetch_bits: Vec::new(),
         sealed: vec![],
         operand_limit_log2: 20,
+        cube: None,
         limit: Some(10),
     })
 }

@@ -151,6 +151,7 @@ fn every_expression_of_a_plan_is_bounded() {
         fetch_bits: Vec::new(),
         sealed: vec![],
         operand_limit_log2: 20,
+        cube: None,
         limit: None,
     };
     let column = || Box::new(SlotExpr::Column(X));
@@ -241,6 +242,7 @@ fn deep_programs_are_refused() {
             fetch_bits: Vec::new(),
             sealed: vec![],
             operand_limit_log2: 20,
+            cube: None,
             limit: None,
         }),
     );

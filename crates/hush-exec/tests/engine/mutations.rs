@@ -51,6 +51,7 @@ fn rows() -> Task {
         fetch_bits: Vec::new(),
         sealed: vec![],
         operand_limit_log2: 20,
+        cube: None,
         limit: Some(10),
     })
 }

@@ -202,6 +202,7 @@ pub(crate) fn rows_task(
         fetch: fetch.to_vec(),
         sealed: vec![],
         operand_limit_log2: 20,
+        cube: None,
         limit,
     }
 }

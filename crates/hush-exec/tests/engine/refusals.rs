@@ -77,6 +77,7 @@ fn tasks_that_do_not_fit_the_table() {
         fetch_bits: Vec::new(),
         sealed: vec![],
         operand_limit_log2: 20,
+        cube: None,
         limit: None,
     };
     assert_eq!(code(&fixture, &fixture.plan(None, Task::Rows(rows(vec![cube])))), "HUSH-E014");

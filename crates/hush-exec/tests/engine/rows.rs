@@ -43,6 +43,7 @@ fn rows_task(clear: &[&str], operands: &[&str], programs: Vec<SlotExpr>, fetch: 
         fetch_bits: Vec::new(),
         sealed: vec![],
         operand_limit_log2: 20,
+        cube: None,
         limit: None,
     }
 }

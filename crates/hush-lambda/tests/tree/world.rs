@@ -204,6 +204,7 @@ impl World {
                 program_bits: vec![],
                 fetch: vec![VALUE],
                 fetch_bits: vec![None],
+                cube: None,
                 limit,
             })
         };

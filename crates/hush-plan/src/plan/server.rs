@@ -176,6 +176,10 @@ pub struct RowsTask {
     /// Numbers of the sealed columns that go back as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sealed: Vec<u32>,
+    /// Number of a cube. Parts that have it, and no deleted rows, send no rows: their cells are added up and go back. Such a task has no
+    /// limit, and its plan no predicate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cube: Option<u32>,
     /// Stop after this many matching rows (set only where no ORDER BY needs the others).
     pub limit: Option<u64>,
 }

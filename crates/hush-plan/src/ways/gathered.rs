@@ -60,6 +60,7 @@ fn with_rows(
         program_bits: Vec::new(),
         fetch_bits: if form == AnswerForm::Rounded { bits.collect() } else { Vec::new() },
         sealed: Vec::new(),
+        cube: None,
         operand_limit_log2: 0,
         limit: None,
     };

@@ -124,6 +124,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             program_bits,
             fetch_bits,
             sealed: Vec::new(),
+            cube: None,
             limit: plan.limit,
         };
         let (what, tells) = (describe(&task, &owner), tells(&task));
