@@ -194,6 +194,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
             append: None,
             first_chunk: None,
             dead: None,
+            cubes: None,
             domain: 0,
             generation: 0,
         });

@@ -129,6 +129,7 @@ fn table() -> (TableStore, SignedManifest) {
             append: None,
             first_chunk: None,
             dead: None,
+            cubes: None,
             domain: 0,
             generation: 0,
         }

@@ -22,6 +22,8 @@ pub const KEY: &str = "key";
 pub const ZONES: &str = "zones";
 /// Ending of the name of a list of deleted rows, which is sent as parts are.
 pub const DEAD: &str = "dead";
+/// Ending of the name of a file of cubes, which is sent as parts are.
+pub const CUBES: &str = "cubes";
 
 /// A table.
 pub fn table(name: &str) -> String {

@@ -96,6 +96,7 @@ mod tests {
         for good in [
             format!("parts/{digest}.enc.parquet"),
             format!("parts/{digest}.dead"),
+            format!("parts/{digest}.cubes"),
             format!("parts/{digest}.clear.tree"),
             format!("keys/{digest}.key"),
             format!("versions/{digest}.hush"),

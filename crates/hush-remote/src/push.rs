@@ -145,10 +145,11 @@ pub(super) fn part_files(manifest: &SignedManifest) -> [Vec<(FileKind, PartFile)
     let clear = parts.iter().filter_map(|part| Some((FileKind::Clear, part.clear?)));
     let keys = manifest.manifest().keys.iter().map(|entry| (FileKind::Key, entry.file));
     let dead = parts.iter().filter_map(|part| Some((FileKind::Dead, part.dead?.file)));
+    let cubes = parts.iter().filter_map(|part| Some((FileKind::Cubes, part.cubes.as_ref()?.file)));
     let zones = manifest.manifest().zones.map(|file| (FileKind::Zones, file));
     let mut seen = HashSet::new();
     let mut once = |part: &(FileKind, PartFile)| seen.insert(*part);
-    let first = encrypted.chain(keys).chain(dead).filter(&mut once).collect();
+    let first = encrypted.chain(keys).chain(dead).chain(cubes).filter(&mut once).collect();
     // Bounds are values of clear columns.
     [first, clear.chain(zones).filter(&mut once).collect()]
 }

@@ -20,6 +20,7 @@ pub(super) fn part_path(base: &str, kind: FileKind, file: &PartFile) -> String {
         FileKind::Key => path::KEY,
         FileKind::Zones => path::ZONES,
         FileKind::Dead => path::DEAD,
+        FileKind::Cubes => path::CUBES,
     };
     path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }

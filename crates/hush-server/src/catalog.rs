@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use hush_table::manifest::{Dead, PartPlace};
+use hush_table::manifest::{Cubes, Dead, PartPlace};
 use hush_table::{
     Bucket, Manifest, PartEntry, Projection, RecordLog, SeenVersion, SignedManifest, TableError, TableStore,
     TableUri,
@@ -281,6 +281,7 @@ impl Catalog {
         let fresh = check_parts(&place, &checked.unwrap_or_default(), &manifest, &seeds)?;
         let served = current.as_ref().map(|current| current.manifest());
         check_dead_rows(&place, served, manifest.manifest())?;
+        check_cubes(&place, served, manifest.manifest())?;
         seeds.record(&manifest.manifest().key_id, &fresh)?;
         place.commit_over_damage(&manifest)?;
         let manifest = Arc::new(manifest);
@@ -358,7 +359,7 @@ impl Catalog {
     }
 }
 
-/// A part, whichever of its rows were deleted, and the number of its first chunk in its file.
+/// A part, whichever of its rows were deleted and whatever its cubes, and the number of its first chunk in its file.
 type CheckedPart = (PartEntry, u32);
 
 /// The parts of the present version that the next one takes over: they were checked when they came.
@@ -374,7 +375,7 @@ fn checked_parts(current: &Manifest, next: &Manifest) -> HashSet<CheckedPart> {
 }
 
 fn checked_part(at: PartPlace, entry: &PartEntry) -> CheckedPart {
-    (PartEntry { dead: None, first_chunk: None, ..entry.clone() }, entry.first_written(at))
+    (PartEntry { dead: None, cubes: None, first_chunk: None, ..entry.clone() }, entry.first_written(at))
 }
 
 /// The lists of deleted rows that the next version has and the present one has not are lists.
@@ -383,6 +384,18 @@ fn check_dead_rows(place: &TableStore, current: Option<&Manifest>, next: &Manife
         current.iter().flat_map(|manifest| &manifest.parts).filter_map(|part| part.dead).collect();
     for entry in next.parts.iter().filter(|entry| entry.dead.is_some_and(|dead| !known.contains(&dead))) {
         place.dead_rows(entry)?;
+    }
+    Ok(())
+}
+
+/// The files of cubes that the next version has and the present one has not hold the cubes that their entries say.
+fn check_cubes(place: &TableStore, current: Option<&Manifest>, next: &Manifest) -> Result<(), ApiError> {
+    let known: HashSet<&Cubes> =
+        current.iter().flat_map(|manifest| &manifest.parts).filter_map(|part| part.cubes.as_ref()).collect();
+    for entry in
+        next.parts.iter().filter(|entry| entry.cubes.as_ref().is_some_and(|cubes| !known.contains(cubes)))
+    {
+        place.cubes(entry)?;
     }
     Ok(())
 }

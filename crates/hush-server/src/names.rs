@@ -3,7 +3,7 @@
 
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
-use hush_protocol::path::{CLEAR, DEAD, ENCRYPTED, KEY, ZONES};
+use hush_protocol::path::{CLEAR, CUBES, DEAD, ENCRYPTED, KEY, ZONES};
 use hush_table::{FileKind, PartName};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ impl TableName {
 }
 
 /// Parses the name of a part as routes spell it: `{digest}.clear`, `{digest}.enc`, `{digest}.key`,
-/// `{digest}.zones` or `{digest}.dead`.
+/// `{digest}.zones`, `{digest}.dead` or `{digest}.cubes`.
 ///
 /// # Errors
 /// [`Code::BadName`].
@@ -48,6 +48,7 @@ pub fn parse_part(text: &str) -> Result<PartName, ApiError> {
         Some((digest, KEY)) => (digest, FileKind::Key),
         Some((digest, ZONES)) => (digest, FileKind::Zones),
         Some((digest, DEAD)) => (digest, FileKind::Dead),
+        Some((digest, CUBES)) => (digest, FileKind::Cubes),
         _ => return Err(Code::BadName.into()),
     };
     Ok(PartName::new(kind, digest.parse().map_err(|_| Code::BadName)?))
@@ -140,10 +141,9 @@ mod tests {
     #[test]
     fn part_names_are_read_and_all_else_is_refused() {
         let digest = "0123456789abcdef".repeat(4);
-        let files = ["clear.parquet", "enc.parquet", "key", "zones.parquet", "dead"];
-        for (kind, (ending, file)) in
-            FileKind::ALL.into_iter().zip(["clear", "enc", "key", "zones", "dead"].into_iter().zip(files))
-        {
+        let files = ["clear.parquet", "enc.parquet", "key", "zones.parquet", "dead", "cubes"];
+        let endings = ["clear", "enc", "key", "zones", "dead", "cubes"];
+        for (kind, (ending, file)) in FileKind::ALL.into_iter().zip(endings.into_iter().zip(files)) {
             let part = parse_part(&format!("{digest}.{ending}")).unwrap();
             assert_eq!(part, PartName::new(kind, digest.parse().unwrap()));
             assert_eq!(part.file_name(), format!("{digest}.{file}"));

@@ -92,6 +92,7 @@ impl Delivery {
             append: None,
             first_chunk: None,
             dead: None,
+            cubes: None,
             domain: table.domain,
             generation: table.generation,
         }

@@ -26,6 +26,10 @@ pub struct DeviceId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EncryptionId([u8; 16]);
 
+/// 16 random bytes of the cubes of one part. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CubesId([u8; 16]);
+
 /// A name that an owner gives to a secret of which a table has evaluation keys: 16 bytes that say nothing about it. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretId([u8; 16]);
@@ -180,6 +184,7 @@ macro_rules! hex_text {
 
 hex_text!(AppendId, 16);
 hex_text!(BatchTag, 16);
+hex_text!(CubesId, 16);
 hex_text!(Digest, 32);
 hex_text!(DeviceId, 16);
 hex_text!(EncryptionId, 16);

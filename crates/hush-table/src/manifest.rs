@@ -9,6 +9,7 @@ mod appends;
 mod changes;
 mod conform;
 mod container;
+mod cubes;
 mod dead;
 mod devices;
 mod domains;
@@ -29,6 +30,7 @@ pub use appends::{Appended, Batch, MAX_BATCHES};
 pub use changes::{Change, ChangeKind, MAX_CHANGES};
 pub(crate) use container::MAX_CONTAINER_BYTES;
 pub use container::{SignedManifest, UncheckedManifest};
+pub use cubes::Cubes;
 pub use dead::Dead;
 pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, MAX_SETTLED, Rejection, Settled};
 pub use domains::{Domain, MAX_EARLIER_DOMAINS};
@@ -186,6 +188,9 @@ pub struct PartEntry {
     /// Its rows that were deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead: Option<Dead>,
+    /// Its cubes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cubes: Option<Cubes>,
     /// Number of its domain.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub domain: u32,

@@ -8,6 +8,7 @@
 
 mod clear;
 mod contain;
+mod cube;
 mod dead;
 mod encrypted;
 mod memory;
@@ -22,6 +23,7 @@ use bytes::Bytes;
 use hush_plan::EncodingId;
 
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
+pub use cube::{CubeSums, MAX_CUBE_CELLS, MAX_CUBE_LANES, MAX_CUBES, MAX_LANE_BITS, PartCubes, StoredCube};
 pub use dead::DeadRows;
 pub use encrypted::{ChunkRows, EncryptedPart};
 pub(crate) use memory::{RangeMemory, Run};
@@ -57,8 +59,8 @@ pub const PART_FORMAT: &str = "1";
 /// Footer key of the version.
 pub const FORMAT_KEY: &str = "hushtable.part";
 
-/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, zones and lists of dead rows, which are stored,
-/// sent and checked as parts are.
+/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, zones, lists of dead rows and cubes, which are
+/// stored, sent and checked as parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// Clear columns.
@@ -71,16 +73,19 @@ pub enum FileKind {
     Zones,
     /// The rows of a part that were deleted.
     Dead,
+    /// The cubes of a part.
+    Cubes,
 }
 
 impl FileKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Clear, Self::Encrypted, Self::Key, Self::Zones, Self::Dead];
+    pub const ALL: [Self; 6] =
+        [Self::Clear, Self::Encrypted, Self::Key, Self::Zones, Self::Dead, Self::Cubes];
 
     /// The folder of files of this kind, below a table's prefix.
     pub fn folder(self) -> &'static str {
         match self {
-            Self::Clear | Self::Encrypted | Self::Zones | Self::Dead => PARTS_NAME,
+            Self::Clear | Self::Encrypted | Self::Zones | Self::Dead | Self::Cubes => PARTS_NAME,
             Self::Key => KEYS_NAME,
         }
     }
@@ -93,6 +98,7 @@ impl FileKind {
             Self::Key => format!("{digest}.key"),
             Self::Zones => format!("{digest}.zones.parquet"),
             Self::Dead => format!("{digest}.dead"),
+            Self::Cubes => format!("{digest}.cubes"),
         }
     }
 
@@ -104,6 +110,7 @@ impl FileKind {
             Self::Key => format!("{digest}.key.tree"),
             Self::Zones => format!("{digest}.zones.tree"),
             Self::Dead => format!("{digest}.dead.tree"),
+            Self::Cubes => format!("{digest}.cubes.tree"),
         }
     }
 }

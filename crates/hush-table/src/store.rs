@@ -7,6 +7,7 @@
 //! <prefix>/parts/<digest>.enc.parquet
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
 //! <prefix>/parts/<digest>.dead                rows of a part that were deleted
+//! <prefix>/parts/<digest>.cubes               joint histograms of a part, under pads of the owner
 //! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/versions/<digest>.hush            manifests that were replaced not long ago; not in directories
 //! <prefix>/encryption.journal                how far an encryption that was interrupted has come, sealed
@@ -27,6 +28,7 @@ mod clear;
 mod cloud;
 mod commit;
 mod copy;
+mod cubes;
 mod cutter;
 mod dead;
 mod delivered;
@@ -63,6 +65,7 @@ pub use append::{Appender, PartBounds, WriteAccess};
 pub use catalog::{Catalog, CatalogEntry};
 pub use clear::ClearColumns;
 pub use copy::Copied;
+pub use cutter::CubesOfPart;
 pub use delivered::Delivered;
 pub use deliveries::check_seeds;
 pub use earlier::EarlierGone;

@@ -46,6 +46,7 @@ pub(crate) fn encrypt_parts(
             append: None,
             first_chunk: None,
             dead: None,
+            cubes: None,
             domain: 0,
             generation: 0,
         };

@@ -108,6 +108,7 @@ fn sums_of_old_versions_are_forgotten() {
         append: None,
         first_chunk: None,
         dead: list,
+        cubes: None,
         domain: 0,
         generation: 0,
     };

@@ -183,6 +183,7 @@ impl Fixture {
                 append: None,
                 first_chunk: None,
                 dead: None,
+                cubes: None,
                 domain: 0,
                 generation: 0,
             };

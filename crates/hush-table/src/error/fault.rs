@@ -150,6 +150,20 @@ pub enum ManifestFault {
         /// Position of the part.
         index: usize,
     },
+    /// Cubes that a part cannot have.
+    #[error(
+        "the cubes of part {index} are none, too many, out of order, in a file of a wrong size, or those of a delivery"
+    )]
+    Cubes {
+        /// Position of the part.
+        index: usize,
+    },
+    /// Cubes that another part has.
+    #[error("the cubes of part {index} are those of another part too")]
+    CubesRepeated {
+        /// Position of the part.
+        index: usize,
+    },
     /// A change that cannot be.
     #[error("change {index} is of a version that was not yet, or not after that of the change before")]
     Change {
@@ -476,6 +490,9 @@ pub enum PartFault {
     /// A list of deleted rows that is none, or not that of its part.
     #[error("it is not the list of the part's deleted rows")]
     DeadRows,
+    /// Cubes that are none, or not those of their part.
+    #[error("it has not the cubes of the part")]
+    Cubes,
     /// The zone file has other bounds than the part.
     #[error("the bounds of part {index} are not those of the part")]
     Zone {

@@ -29,6 +29,7 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     zones(manifest)?;
     super::devices::check(manifest)?;
     super::appends::check(manifest)?;
+    super::cubes::check(manifest)?;
     super::changes::check(manifest)?;
     super::domains::check(manifest)?;
     super::generations::check(manifest)?;
@@ -148,7 +149,8 @@ pub(super) fn part_alone(manifest: &Manifest, index: usize, part: &PartEntry) ->
             return Err(ManifestFault::PartBytes { index, bytes: file.bytes });
         }
     }
-    super::dead::check(index, part)
+    super::dead::check(index, part)?;
+    super::cubes::check_alone(index, part)
 }
 
 /// `(chunks − 1) · CHUNK_ROWS < rows ≤ chunks · CHUNK_ROWS`: only the last chunk of a part may be short.

@@ -336,6 +336,7 @@ fn a_table_of_the_most_parts_fits_its_container() {
         append: None,
         first_chunk: None,
         dead: None,
+        cubes: None,
         domain: 0,
         generation: 0,
     };

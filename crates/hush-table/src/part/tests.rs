@@ -35,6 +35,7 @@ fn entry(part: &WrittenPart) -> PartEntry {
         append: None,
         first_chunk: None,
         dead: None,
+        cubes: None,
         domain: 0,
         generation: 0,
     }

@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 
 use super::TableStore;
-use super::cutter::PartCutter;
+use super::cutter::{CubesOfPart, PartCutter};
 use super::files::{self, Lock};
 use crate::digest::AppendId;
 use crate::error::TableError;
@@ -127,6 +127,13 @@ impl Appender {
     #[must_use]
     pub fn with_parts_in_flight(mut self, parts: usize) -> Self {
         self.cutter.set_parts_in_flight(parts);
+        self
+    }
+
+    /// Stores with each part the cubes that `cubes` gives for it.
+    #[must_use]
+    pub fn with_cubes(mut self, cubes: CubesOfPart) -> Self {
+        self.cutter.set_cubes(cubes);
         self
     }
 

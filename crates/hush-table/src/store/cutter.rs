@@ -13,13 +13,17 @@ use crate::error::{Operation, PartFault, TableError};
 use crate::manifest::{Appended, Manifest, PartEntry, StoredColumns};
 use crate::part::{
     CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
-    PART_TARGET_BYTES, WrittenPart, ZonesWriter,
+    PART_TARGET_BYTES, PartCubes, WrittenPart, ZonesWriter,
 };
+
+/// Gives the cubes of a part that is cut, if it is to have some: it is told the number of the part's first chunk (as that of
+/// [`EncodedChunk::index`]), and how many chunks it has. Parts are cut in order, each after its last chunk was pushed and before the next one
+/// is.
+pub type CubesOfPart = Box<dyn FnMut(u32, u32) -> Option<PartCubes> + Send>;
 
 /// Takes the chunks of an encryption or of an append in order. A part is written by a thread of its own while the next one is collected: at
 /// most two parts are in memory, one of them twice (some 100 MB in full parts); more with [`PartCutter::set_parts_in_flight`].
 /// Whoever has it calls [`PartCutter::settle`] before it goes.
-#[derive(Debug)]
 pub(super) struct PartCutter {
     store: TableStore,
     clear: SchemaRef,
@@ -40,6 +44,7 @@ pub(super) struct PartCutter {
     /// A short chunk has come: it must have been the last.
     ended: bool,
     open: Option<OpenPart>,
+    cubes: Option<CubesOfPart>,
     /// Most parts that are written at a time.
     most_in_flight: usize,
     /// Those that are, in order.
@@ -86,6 +91,7 @@ impl PartCutter {
             rows: stored.iter().map(|part| part.rows).sum(),
             ended: false,
             open: None,
+            cubes: None,
             most_in_flight: 1,
             in_flight: VecDeque::new(),
             stored,
@@ -103,6 +109,10 @@ impl PartCutter {
 
     pub(super) fn set_plain(&mut self) {
         self.plain = true;
+    }
+
+    pub(super) fn set_cubes(&mut self, cubes: CubesOfPart) {
+        self.cubes = Some(cubes);
     }
 
     pub(super) fn set_parts_in_flight(&mut self, parts: usize) {
@@ -157,7 +167,8 @@ impl PartCutter {
             self.join_oldest()?;
         }
         if let Some(part) = self.open.take() {
-            let stored = part.store(&self.store, &self.clear)?;
+            let cubes = self.cubes_of(&part);
+            let stored = part.store(&self.store, &self.clear, cubes)?;
             self.take(stored)?;
         }
         Ok(())
@@ -220,13 +231,19 @@ impl PartCutter {
         while self.in_flight.len() >= self.most_in_flight {
             self.join_oldest()?;
         }
-        let (store, clear) = (self.store.clone(), self.clear.clone());
+        let (store, clear, cubes) = (self.store.clone(), self.clear.clone(), self.cubes_of(&part));
         let thread = std::thread::Builder::new()
             .name("hush-part".to_owned())
-            .spawn(move || part.store(&store, &clear));
+            .spawn(move || part.store(&store, &clear, cubes));
         let thread = thread.map_err(|cause| self.failed(cause))?;
         self.in_flight.push_back(thread);
         Ok(())
+    }
+
+    /// The cubes of a part that is complete.
+    fn cubes_of(&mut self, part: &OpenPart) -> Option<PartCubes> {
+        let first = self.next_chunk.saturating_sub(part.chunks);
+        self.cubes.as_mut()?(first, part.chunks)
     }
 
     /// Waits for the oldest part that is being written. Parts stand in the manifest in the order of their rows.
@@ -269,8 +286,13 @@ impl OpenPart {
         self.chunks >= MAX_PART_CHUNKS || clear.max(encrypted) >= part_bytes
     }
 
-    /// Writes both files and stores them.
-    fn store(self, store: &TableStore, columns: &SchemaRef) -> Result<PartAndBounds, TableError> {
+    /// Writes all its files and stores them.
+    fn store(
+        self,
+        store: &TableStore,
+        columns: &SchemaRef,
+        cubes: Option<PartCubes>,
+    ) -> Result<PartAndBounds, TableError> {
         let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
         let clear = self.clear.map(ClearPartWriter::finish).transpose()?;
         let bounds = clear
@@ -279,6 +301,7 @@ impl OpenPart {
         let bounds = bounds.transpose()?;
         let clear = clear.map(keep).transpose()?;
         let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
+        let cubes = cubes.map(|cubes| store.put_cubes(&cubes)).transpose()?;
         Ok((
             PartEntry {
                 rows: self.rows,
@@ -289,10 +312,17 @@ impl OpenPart {
                 append: self.append,
                 first_chunk: None,
                 dead: None,
+                cubes,
                 domain: self.domain,
                 generation: self.generation,
             },
             bounds,
         ))
+    }
+}
+
+impl std::fmt::Debug for PartCutter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PartCutter({} rows, {} parts stored)", self.rows, self.stored.len())
     }
 }

@@ -209,9 +209,7 @@ impl TableStore {
             false => self.missing_parts(head)?.into_iter().collect(),
         };
         let is_here = |part: &PartEntry| {
-            let files = [(FileKind::Clear, part.clear), (FileKind::Encrypted, part.encrypted)];
-            let are_here =
-                files.iter().all(|(kind, file)| file.is_none_or(|file| !missing.contains(&(*kind, file))));
+            let are_here = files_of_part(part).all(|file| !missing.contains(&file));
             are_here && part.rows == u64::from(part.chunks) * u64::from(CHUNK_ROWS)
         };
         let count = head.parts.iter().take_while(|part| is_here(part)).count();
@@ -280,7 +278,7 @@ pub(super) fn received(kind: FileKind, file: PartFile, bytes: Bytes) -> Result<W
     Ok(part)
 }
 
-/// All files of which a table consists beside its manifest: halves of parts and lists of their dead rows in row order, then keys and zones.
+/// All files of which a table consists beside its manifest: halves of parts, lists of their dead rows and their cubes in row order, then keys and zones.
 /// A file may be named twice.
 pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (FileKind, PartFile)> + '_ {
     let halves = manifest.parts.iter().flat_map(files_of_part);
@@ -288,11 +286,12 @@ pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (FileKind, PartF
     halves.chain(keys).chain(manifest.zones.map(|file| (FileKind::Zones, file)))
 }
 
-/// The files of a part: its halves, and the list of its dead rows.
+/// The files of a part: its halves, the list of its dead rows, and its cubes.
 pub fn files_of_part(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> + use<> {
     let clear = part.clear.map(|file| (FileKind::Clear, file));
     let dead = part.dead.map(|dead| (FileKind::Dead, dead.file));
-    clear.into_iter().chain(part.encrypted.map(|file| (FileKind::Encrypted, file))).chain(dead)
+    let cubes = part.cubes.as_ref().map(|cubes| (FileKind::Cubes, cubes.file));
+    clear.into_iter().chain(part.encrypted.map(|file| (FileKind::Encrypted, file))).chain(dead).chain(cubes)
 }
 
 /// Names of the files that a manifest names.

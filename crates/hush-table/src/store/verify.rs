@@ -10,7 +10,7 @@ use crate::manifest::Manifest;
 use crate::part::{FileKind, Projection};
 
 impl TableStore {
-    /// Opens every file that a manifest names and checks digests, sizes, columns, chunk numbers, rows, bounds, lists of deleted rows, and that no
+    /// Opens every file that a manifest names and checks digests, sizes, columns, chunk numbers, rows, bounds, lists of deleted rows, cubes, and that no
     /// two chunks of the table share a seed (which would tell the difference of their plaintexts).
     ///
     /// # Errors
@@ -28,6 +28,7 @@ impl TableStore {
         let heads = Projection { seed: true, ..Projection::default() };
         for (index, (place, entry)) in manifest.placed_parts().enumerate() {
             self.dead_rows(entry)?;
+            self.cubes(entry)?;
             if let Some(file) = &entry.clear {
                 self.open_part(FileKind::Clear, file)?;
                 let clear = self.open_clear(manifest, entry)?;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hush_params::Params;
 use hush_plan::Encoding;
 
-use super::cutter::PartCutter;
+use super::cutter::{CubesOfPart, PartCutter};
 use super::{TableStore, files::Lock};
 use crate::digest::{EncryptionId, SecretId, TableId};
 use crate::error::TableError;
@@ -139,6 +139,13 @@ impl TableWriter {
     #[must_use]
     pub fn with_parts_in_flight(mut self, parts: usize) -> Self {
         self.cutter.set_parts_in_flight(parts);
+        self
+    }
+
+    /// Stores with each part the cubes that `cubes` gives for it. Parts that an interrupted writer has stored keep theirs.
+    #[must_use]
+    pub fn with_cubes(mut self, cubes: CubesOfPart) -> Self {
+        self.cutter.set_cubes(cubes);
         self
     }
 

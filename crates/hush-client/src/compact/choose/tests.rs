@@ -22,6 +22,7 @@ fn table(parts: &[(u64, u64)]) -> Manifest {
         append: Some(Appended { id: AppendId::from_bytes([number as u8; 16]), first: 0 }),
         first_chunk: None,
         dead: (*dead > 0).then(|| Dead { rows: *dead, file: file(1000 + number, 9).unwrap() }),
+        cubes: None,
         domain: 0,
         generation: 0,
     };

@@ -101,6 +101,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         append: None,
         first_chunk: None,
         dead: None,
+        cubes: None,
         domain: 0,
         generation: 0,
     };

@@ -27,6 +27,7 @@ fn taken(manifest: &mut Manifest, delivery: DeliveryId) {
         append: None,
         first_chunk: None,
         dead: None,
+        cubes: None,
         domain: 0,
         generation: 0,
     });

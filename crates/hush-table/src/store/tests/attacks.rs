@@ -25,6 +25,7 @@ fn path(directory: &std::path::Path, entry: &PartEntry, kind: FileKind) -> std::
         FileKind::Clear => entry.clear,
         FileKind::Encrypted => entry.encrypted,
         FileKind::Dead => entry.dead.map(|dead| dead.file),
+        FileKind::Cubes => entry.cubes.as_ref().map(|cubes| cubes.file),
         FileKind::Key | FileKind::Zones => None,
     };
     directory.join(PARTS_NAME).join(kind.file_name(&file.unwrap().digest))
