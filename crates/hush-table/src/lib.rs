@@ -61,7 +61,7 @@ pub use manifest::{
 };
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, CubeSums, DeadRows, EncodedChunk, EncryptedPart, FileKind,
-    PartCubes, PartName, Projection, StoredCube,
+    PackedSums, PartCubes, PartName, Projection, StoredCube,
 };
 #[cfg(feature = "stores")]
 pub use store::Bucket;

@@ -23,7 +23,9 @@ use bytes::Bytes;
 use hush_plan::EncodingId;
 
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
-pub use cube::{CubeSums, MAX_CUBE_CELLS, MAX_CUBE_LANES, MAX_CUBES, MAX_LANE_BITS, PartCubes, StoredCube};
+pub use cube::{
+    CubeSums, MAX_CUBE_CELLS, MAX_CUBE_LANES, MAX_CUBES, MAX_LANE_BITS, PackedSums, PartCubes, StoredCube,
+};
 pub use dead::DeadRows;
 pub use encrypted::{ChunkRows, EncryptedPart};
 pub(crate) use memory::{RangeMemory, Run};

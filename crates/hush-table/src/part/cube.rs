@@ -19,7 +19,7 @@ mod tests;
 
 use bytes::Bytes;
 
-pub use sums::CubeSums;
+pub use sums::{CubeSums, PackedSums};
 
 use crate::digest::CubesId;
 
@@ -117,13 +117,13 @@ impl PartCubes {
         let mut sums = bytes.slice_ref(rest);
         let mut cubes = Vec::with_capacity(count);
         for (number, cells, bits) in heads {
-            let length = usize::try_from(CubeSums::packed_bytes(cells, &bits)).ok()?;
+            let length = usize::try_from(CubeSums::packed_bytes(cells, bits)).ok()?;
             if sums.len() < length {
                 return None;
             }
             let sums = sums.split_to(length);
-            sums::is_packed(&sums, cells, &bits).then_some(())?;
-            cubes.push(StoredCube { number, cells, bits, sums });
+            sums::is_packed(&sums, cells, bits).then_some(())?;
+            cubes.push(StoredCube { number, cells, bits: bits.to_vec(), sums });
         }
         sums.is_empty().then_some(Self { id: CubesId::from_bytes(*id), cubes })
     }
@@ -137,7 +137,7 @@ fn put_shape(bytes: &mut Vec<u8>, cells: u32, bits: &[u8]) {
 }
 
 /// The shape at the front, if a cube can have it.
-fn take_shape(bytes: &mut &[u8]) -> Option<(u32, Vec<u8>)> {
+fn take_shape<'a>(bytes: &mut &'a [u8]) -> Option<(u32, &'a [u8])> {
     let cells = u32::from_le_bytes(*take(bytes)?);
     let [lanes] = *take(bytes)?;
     let (bits, rest) = bytes.split_at_checked(usize::from(lanes))?;
@@ -145,7 +145,7 @@ fn take_shape(bytes: &mut &[u8]) -> Option<(u32, Vec<u8>)> {
     let is_possible = (1..=MAX_CUBE_CELLS).contains(&cells)
         && (1..=MAX_CUBE_LANES).contains(&bits.len())
         && bits.iter().all(|bits| (1..=MAX_LANE_BITS).contains(bits));
-    is_possible.then(|| (cells, bits.to_vec()))
+    is_possible.then_some((cells, bits))
 }
 
 fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {

@@ -2,6 +2,7 @@
 //! Whole tables: written, read, interrupted, attacked.
 
 mod attacks;
+mod cubes;
 pub(super) mod interrupted;
 mod merged;
 mod ranges;

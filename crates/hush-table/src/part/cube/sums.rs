@@ -22,6 +22,15 @@ pub struct CubeSums {
     lanes: Vec<Lane>,
 }
 
+/// Sums as [`CubeSums::encode`] has written them, checked and not yet unpacked: whoever reads them from others compares the shape with the one
+/// that it expects, before memory is taken for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedSums<'a> {
+    cells: u32,
+    bits: &'a [u8],
+    packed: &'a [u8],
+}
+
 /// Numbers of a lane, in the narrower form that holds them.
 #[derive(Clone, PartialEq, Eq)]
 enum Lane {
@@ -140,7 +149,7 @@ impl CubeSums {
         bits.iter().fold(0, |sum, bits| sum.saturating_add(lane_bytes(cells, *bits) as u64))
     }
 
-    /// Its shape (`cells: u32`, `lanes: u8`, bits of each lane) and the packed sums.
+    /// Its shape (`cells: u32`, `lanes: u8`, bits of each lane) and the packed sums. [`PackedSums::decode`] reads them.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         put_shape(&mut bytes, self.cells, &self.bits);
@@ -148,15 +157,40 @@ impl CubeSums {
         bytes
     }
 
-    /// What [`CubeSums::encode`] has written; `None` for all other bytes.
-    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let (cells, bits) = take_shape(&mut bytes)?;
-        Self::unpack(bytes, cells, &bits)
-    }
-
     /// Bytes that [`CubeSums::encode`] writes.
     pub fn encoded_bytes(cells: u32, bits: &[u8]) -> u64 {
         Self::packed_bytes(cells, bits).saturating_add(bits.len() as u64).saturating_add(5)
+    }
+}
+
+impl<'a> PackedSums<'a> {
+    /// What [`CubeSums::encode`] has written; `None` for all other bytes.
+    pub fn decode(mut bytes: &'a [u8]) -> Option<Self> {
+        let (cells, bits) = take_shape(&mut bytes)?;
+        is_packed(bytes, cells, bits).then_some(Self { cells, bits, packed: bytes })
+    }
+
+    /// How many cells they have.
+    pub fn cells(&self) -> u32 {
+        self.cells
+    }
+
+    /// Bits of each lane.
+    pub fn bits(&self) -> &'a [u8] {
+        self.bits
+    }
+
+    /// Lane after lane, as [`CubeSums::pack`] writes them and [`CubeSums::add_packed`] reads them.
+    pub fn packed(&self) -> &'a [u8] {
+        self.packed
+    }
+
+    /// The sums.
+    pub fn unpack(&self) -> CubeSums {
+        let mut sums = CubeSums::zeros(self.cells, self.bits);
+        // They have been checked.
+        let _ = sums.add_packed(self.packed);
+        sums
     }
 }
 
