@@ -2,8 +2,11 @@
 //! Manifests: what becomes a table, and what must not replace one.
 
 use ed25519_dalek::{Signer, SigningKey};
+use hush_table::manifest::Cubes;
 use hush_table::manifest::{Predecessor, key_id, succession_bytes};
-use hush_table::{Digest, Manifest, SignedManifest};
+use hush_table::{
+    CubeSums, CubesId, Digest, FileKind, Manifest, PartCubes, SignedManifest, StoredCube, TableStore,
+};
 
 use crate::fixture::{PLAIN, ROWS, Recipe};
 use crate::harness::start;
@@ -91,6 +94,42 @@ fn evaluation_keys_are_admitted_as_parts_are() {
     table.push_parts(&small);
     let large = small.put(&route, &content);
     assert_eq!(large.status, 413, "{}", large.code());
+}
+
+/// A server adds up cubes and knows nothing of them, but it takes no file that holds others than its entry says.
+#[test]
+fn cubes_are_admitted_as_the_manifest_names_them() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    assert_eq!(table.push(&service), 201);
+    let memory = TableStore::memory();
+    let cubes = vec![StoredCube::new(4, &CubeSums::zeros(10, &[24, 60]))];
+    let good = memory.put_cubes(&PartCubes { id: CubesId::from_bytes([1; 16]), cubes }).unwrap();
+    let commit = |cubes: &Cubes| {
+        let mut next = table.manifest.manifest().clone();
+        next.version = 2;
+        next.parts[0].cubes = Some(cubes.clone());
+        let key = SigningKey::from_bytes(&[PLAIN.signer; 32]);
+        let verifying = key.verifying_key().to_bytes();
+        let next = SignedManifest::sign(next, &verifying, |bytes| key.sign(bytes).to_bytes()).unwrap();
+        service.put(&table.manifest_path(), next.as_bytes())
+    };
+    let missing = commit(&good);
+    assert_eq!((missing.status, missing.code().as_str()), (409, "HUSH-V019"));
+    let route = format!("{}/parts/{}.cubes", table.base(), good.file.digest);
+    let content = memory.open_part(FileKind::Cubes, &good.file).unwrap().read_all().unwrap();
+    assert_eq!(service.put(&route, &content[1..]).code(), "HUSH-V013");
+    assert_eq!(service.put(&route, &content).status, 201);
+    let other = Cubes { id: CubesId::from_bytes([2; 16]), ..good.clone() };
+    let more = Cubes { numbers: vec![4, 5], ..good.clone() };
+    for wrong in [other, more] {
+        let refused = commit(&wrong);
+        assert_eq!((refused.status, refused.code().as_str()), (422, "HUSH-V021"));
+    }
+    assert_eq!(commit(&good).status, 200);
+    assert_eq!(service.get(&route).body, content);
+    let store = TableStore::local_existing(service.path("tables/visits")).unwrap();
+    store.verify(store.load().unwrap().manifest()).unwrap();
 }
 
 #[test]
