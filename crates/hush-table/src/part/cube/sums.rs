@@ -7,8 +7,8 @@ use std::fmt;
 
 use super::{MAX_LANE_BITS, put_shape, take_shape};
 
-/// Most bits of numbers that lie in eight bytes wherever they begin.
-const SHORT_BITS: u8 = 57;
+/// Most bits of numbers that are added in one word.
+const SHORT_BITS: u8 = 64;
 /// Most bits of numbers that lie in sixteen bytes wherever they begin.
 const LONG_BITS: u8 = 121;
 
@@ -109,7 +109,9 @@ impl CubeSums {
             let (packed, behind) = rest.split_at_checked(lane_bytes(self.cells, *bits))?;
             rest = behind;
             match lane {
-                Lane::Short(lane) => add_short(lane, short_numbers(packed, *bits), *bits),
+                Lane::Short(lane) => {
+                    add_short(lane, numbers(packed, *bits).map(|number| number as u64), *bits)
+                }
                 Lane::Wide(lane) => add_wide(lane, numbers(packed, *bits), *bits),
             }
         }
@@ -238,31 +240,12 @@ fn add_wide(lane: &mut [u128], more: impl Iterator<Item = u128>, bits: u8) {
     lane.iter_mut().zip(more).for_each(|(cell, more)| *cell = cell.wrapping_add(more) & mask);
 }
 
-/// Byte in which each of the packed numbers begins, and the bits of that byte before it; as many as wanted.
-fn places(bits: u8) -> impl Iterator<Item = (usize, u32)> {
-    (0_usize..).map(move |cell| {
-        let first = cell.wrapping_mul(usize::from(bits));
-        (first / 8, (first % 8) as u32)
-    })
-}
-
-/// The packed numbers of at most [`SHORT_BITS`] bits, and zeros behind.
-fn short_numbers(packed: &[u8], bits: u8) -> impl Iterator<Item = u64> + '_ {
-    let mask = short(bits);
-    places(bits).map(move |(byte, shift)| {
-        let word = match packed.get(byte..).and_then(<[u8]>::first_chunk) {
-            Some(word) => u64::from_le_bytes(*word),
-            // The last numbers, behind which there are no eight bytes.
-            None => window(packed, byte) as u64,
-        };
-        word.wrapping_shr(shift) & mask
-    })
-}
-
-/// The packed numbers of any width, and zeros behind.
+/// The packed numbers, and zeros behind.
 fn numbers(packed: &[u8], bits: u8) -> impl Iterator<Item = u128> + '_ {
     let mask = mask(bits);
-    places(bits).map(move |(byte, shift)| {
+    (0_usize..).map(move |cell| {
+        let first = cell.wrapping_mul(usize::from(bits));
+        let (byte, shift) = (first / 8, (first % 8) as u32);
         let low = window(packed, byte).wrapping_shr(shift);
         if bits <= LONG_BITS || shift == 0 {
             return low & mask;
