@@ -14,7 +14,7 @@ mod read;
 mod tests;
 mod write;
 
-use hush_table::Digest;
+use hush_table::{Digest, PackedSums};
 
 use crate::parts::PartSet;
 
@@ -51,6 +51,8 @@ pub struct Answer<'a> {
     pub plan: Digest,
     /// The encrypted half.
     pub encrypted: EncryptedHalf<'a>,
+    /// Of a rows task with a cube: the cells' sums over the parts that have it, with the owner's pads in them.
+    pub cells: Option<PackedSums<'a>>,
     clear: &'a [u8],
     version: u16,
 }
@@ -189,6 +191,9 @@ pub enum AnswerError {
     /// A field with a value that this version does not have.
     #[error("the answer has a field that this version does not know")]
     Field,
+    /// Cells of a cube that have no possible shape, or another length than it.
+    #[error("the cells of the answer are malformed")]
+    Cells,
     /// The clear half is not an Arrow stream of one batch that fits the rest.
     #[error("the clear half of the answer is malformed")]
     Clear,
@@ -233,6 +238,7 @@ impl AnswerError {
             Self::OtherPlan => "HUSH-E088",
             Self::Extent { .. } => "HUSH-E089",
             Self::Ranges => "HUSH-E090",
+            Self::Cells => "HUSH-E091",
         }
     }
 }

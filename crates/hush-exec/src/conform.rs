@@ -152,7 +152,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<ParsedPlan, PlanFault> {
     let manifest = plan.manifest.parse().map_err(|_| PlanFault::Digest)?;
     match &plan.task {
         Task::Aggregate(task) => check_aggregate_lengths(task)?,
-        Task::Rows(task) => check_rows_lengths(task)?,
+        Task::Rows(task) => {
+            check_rows_lengths(task)?;
+            check_cube_task(&plan, task)?;
+        }
     }
     Ok(ParsedPlan { plan, digest: Digest::of(bytes), manifest })
 }
@@ -241,6 +244,13 @@ pub(crate) fn sealed(task: &RowsTask, known: &[u32]) -> Result<(), PlanFault> {
     Ok(())
 }
 
+/// Compares the cube of a rows task with those of a table: one part has it at least.
+pub(crate) fn cube(task: &RowsTask, manifest: &Manifest) -> Result<(), PlanFault> {
+    let Some(number) = task.cube else { return Ok(()) };
+    let is_known = manifest.parts.iter().any(|part| part.has_cube(number));
+    if is_known { Ok(()) } else { Err(PlanFault::UnknownCube { number }) }
+}
+
 fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static ParamSet, PlanFault> {
     let encoding = find(id, encodings)?;
     if !encoding.packing.sums() {
@@ -289,6 +299,16 @@ fn check_rows_lengths(task: &RowsTask) -> Result<(), PlanFault> {
     at_most("sealed columns", task.sealed.len(), MAX_SUMS)?;
     at_most("widths of programs", task.program_bits.len(), task.programs.len())?;
     at_most("widths of fetched columns", task.fetch_bits.len(), task.fetch.len())
+}
+
+/// Cells are of all rows of their parts, and of nothing but what the owner has put into them.
+fn check_cube_task(plan: &ServerPlan, task: &RowsTask) -> Result<(), PlanFault> {
+    let Some(number) = task.cube else { return Ok(()) };
+    let is_alone = plan.predicate.is_none()
+        && task.limit.is_none()
+        && task.programs.is_empty()
+        && task.operands.is_empty();
+    if is_alone { Ok(()) } else { Err(PlanFault::CubeTask { number }) }
 }
 
 fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), PlanFault> {

@@ -268,6 +268,18 @@ pub enum PlanFault {
         /// Most bits.
         max: u32,
     },
+    /// A cube beside what it cannot answer.
+    #[error("cube {number} stands beside a condition, a limit, a program or an operand")]
+    CubeTask {
+        /// Its number.
+        number: u32,
+    },
+    /// No part of the table has such a cube that stands for its rows.
+    #[error("no part of the table has cube {number}")]
+    UnknownCube {
+        /// Its number.
+        number: u32,
+    },
     /// An approximate program whose scale grows too far.
     #[error("program {program} multiplies more approximate factors than its scale allows")]
     Scale {
@@ -402,6 +414,8 @@ impl PlanFault {
             Self::Constant { .. } => "HUSH-E015",
             Self::RoundedBits { .. } => "HUSH-E017",
             Self::Scale { .. } => "HUSH-E016",
+            Self::CubeTask { .. } => "HUSH-E018",
+            Self::UnknownCube { .. } => "HUSH-E019",
         }
     }
 }

@@ -4,9 +4,11 @@
 //!
 //! A ciphertext covers a whole ring element, so the answer also holds the slots of rows that do not match; the owner
 //! passes over them. Parts are read a few at a time, in order, until the limit is reached. A job over
-//! some of the parts gives a partial answer by the same way; [`combine`] adds them up.
+//! some of the parts gives a partial answer by the same way; [`combine`] adds them up. Parts whose cube a task names send its cells
+//! in the place of rows.
 
 mod combine;
+mod cube;
 mod fetch;
 
 use arrow::array::RecordBatch;
@@ -16,6 +18,7 @@ use hush_table::ChunkRow;
 use rayon::prelude::*;
 
 pub(crate) use self::combine::combine;
+pub(crate) use self::cube::is_covered;
 use self::fetch::Fetcher;
 use crate::answer::{self, RowsChunkParts};
 use crate::clear::select::{Operand, RowSelector};
@@ -39,11 +42,17 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
         programs.map(|(index, (expr, shape))| Program::new::<S>(expr, shape, task.bits_of_program(index)));
     let programs = programs.collect::<Result<Vec<_>, _>>()?;
     conform::sealed(task, &job.snapshot.manifest().sealed_numbers())?;
+    conform::cube(task, job.snapshot.manifest())?;
     let fetchers = shape.fetch.iter().map(Fetcher::new::<S>).collect::<Result<Vec<_>, _>>()?;
     let head = job.head(job.extent, &job.parts);
+    let max_bytes = if task.limit.is_some() { head.max_bytes } else { job.max_answer_bytes() };
+    let cells = job.workers.install(|| cube::sums(job, task, max_bytes))?;
+    let cells = cells.map(|sums| sums.encode()).unwrap_or_default();
     let plan = RowsPlan {
         job,
-        max_bytes: if task.limit.is_some() { head.max_bytes } else { job.max_answer_bytes() },
+        parts: job.placed_parts().into_iter().filter(|part| !is_covered(task, *part)).collect(),
+        cells_bytes: cells.len() as u64,
+        max_bytes,
         shape: &shape,
         selector: &selector,
         programs: &programs,
@@ -53,12 +62,17 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
     };
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
     let clear = answer::write_matching(&selector.concat(&batches)?)?;
-    answer::encode_rows(&head, &clear, (shape.programs.len(), shape.fetch.len() + task.sealed.len()), &chunks)
+    let counts = (shape.programs.len(), shape.fetch.len() + task.sealed.len());
+    answer::encode_rows(&head, &clear, counts, &chunks, &cells)
 }
 
 /// A checked task, ready to run.
 struct RowsPlan<'a> {
     job: &'a Job,
+    /// Those that send rows, in order.
+    parts: Vec<PartRef<'a>>,
+    /// Of the cells that other parts send.
+    cells_bytes: u64,
     /// Of the answer. With a limit, of the partial answer: it does not know of the rows before, and may be the larger one.
     max_bytes: u64,
     shape: &'a RowsShape,
@@ -84,9 +98,8 @@ impl RowsPlan<'_> {
     /// The clear halves of the chunks with matches, in order, and their encrypted halves.
     fn run(&self, limit: u64) -> Result<(Vec<RecordBatch>, Vec<RowsChunkParts>), ExecError> {
         let (mut batches, mut chunks) = (Vec::new(), Vec::new());
-        let (mut left, mut bytes) = (limit, 0_u64);
-        let parts = self.job.placed_parts();
-        for window in parts.chunks(self.job.workers.threads()) {
+        let (mut left, mut bytes) = (limit, self.cells_bytes);
+        for window in self.parts.chunks(self.job.workers.threads()) {
             if left == 0 {
                 break;
             }

@@ -9,6 +9,7 @@ use hush_rlwe::OVERHEAD_BYTES;
 use crate::conform;
 use crate::error::{ExecError, PlanFault};
 use crate::job::Job;
+use crate::rows;
 use crate::table::PartRef;
 
 /// What a plan reads of a part.
@@ -17,7 +18,7 @@ pub struct PartSize {
     /// Rows of the part.
     pub rows: u64,
     /// Bytes of the encoded columns that the plan names, and of the whole file of clear columns; 0 if the table's zones show that no row
-    /// of the part can match.
+    /// of the part can match. Of a part whose cube a rows task names: bytes of its file of cubes.
     pub bytes: u64,
 }
 
@@ -27,10 +28,19 @@ pub struct PartSize {
 /// [`ExecError::Plan`] if the plan does not fit the table.
 pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
     let encodings = &job.snapshot.manifest().encodings;
-    let columns = columns(&job.plan.plan.task, encodings)?;
+    let task = &job.plan.plan.task;
+    let columns = columns(task, encodings)?;
+    if let Task::Rows(task) = task {
+        conform::cube(task, job.snapshot.manifest())?;
+    }
     let of_part = |(part, number): (PartRef<'_>, u32)| {
         if !job.needed.contains(number) {
             return PartSize { rows: part.entry.rows, bytes: 0 };
+        }
+        if let (Task::Rows(task), Some(cubes)) = (task, &part.entry.cubes)
+            && rows::is_covered(task, part)
+        {
+            return PartSize { rows: part.entry.rows, bytes: cubes.file.bytes };
         }
         let manifest = job.snapshot.manifest();
         let has = |column: &&&Encoding| !manifest.lacks(part.entry.generation, column.id);

@@ -12,7 +12,8 @@ use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_table::manifest::PartPlace;
 use hush_table::part::{FileKind, Zones};
 use hush_table::{
-    CHUNK_ROWS, ClearPart, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest, TableStore,
+    CHUNK_ROWS, ClearPart, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest,
+    StoredCube, TableStore,
 };
 
 use crate::clear::ClearTable;
@@ -124,6 +125,16 @@ impl Snapshot {
     /// [`ExecError::Corrupt`], [`ExecError::Io`].
     pub(crate) fn living(&self, part: PartRef<'_>) -> Result<Living, ExecError> {
         Ok(self.dead.living(part.entry)?)
+    }
+
+    /// A cube of a part.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], also for a part that does not have it; [`ExecError::Io`].
+    pub(crate) fn cube(&self, part: PartRef<'_>, number: u32) -> Result<StoredCube, ExecError> {
+        let cubes = self.store.cubes(part.entry)?;
+        let cube = cubes.and_then(|cubes| cubes.cubes.into_iter().find(|cube| cube.number == number));
+        cube.ok_or(ExecError::Corrupt { code: "HUSH-T033" })
     }
 
     /// Opens the clear file of a part; `None` if the table has no clear columns.

@@ -5,7 +5,7 @@
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use arrow::array::RecordBatch;
-use hush_table::Digest;
+use hush_table::{Digest, PackedSums};
 
 use super::clear::{count_matching, read_clear, read_matching};
 use super::{
@@ -55,19 +55,24 @@ impl<'a> Answer<'a> {
             return Err(AnswerError::Checksum);
         }
         let (kind, is_partial) = Kind::read(head.kind).ok_or(AnswerError::Field)?;
-        if !is_partial && head.ranges != 0 {
+        let may_have_cells = kind == Kind::Rows && head.version == VERSION;
+        if (!is_partial && head.ranges != 0) || (!may_have_cells && head.cells_bytes != 0) {
             return Err(AnswerError::Field);
         }
+        let mut content = Slices(content);
+        let cells = content.take(head.cells_bytes)?;
+        let cells =
+            (!cells.is_empty()).then(|| PackedSums::decode(cells).ok_or(AnswerError::Cells)).transpose()?;
         let mut directory = Slices(directory);
         let covered = directory.take(u64::from(head.ranges).saturating_mul(RANGE_BYTES as u64))?;
         let parts = is_partial.then(|| parts(covered)).transpose()?;
         let encrypted = match kind {
             Kind::Aggregate if head.second != 0 => return Err(AnswerError::Field),
-            Kind::Aggregate => EncryptedHalf::Aggregate(aggregate(&head, directory.0, content)?),
-            Kind::Rows => EncryptedHalf::Rows(rows(&head, directory.0, content)?),
+            Kind::Aggregate => EncryptedHalf::Aggregate(aggregate(&head, directory.0, content.0)?),
+            Kind::Rows => EncryptedHalf::Rows(rows(&head, directory.0, content.0)?),
         };
         Ok((
-            Self { manifest: head.manifest, plan: head.plan, encrypted, clear, version: head.version },
+            Self { manifest: head.manifest, plan: head.plan, encrypted, cells, clear, version: head.version },
             parts,
         ))
     }
@@ -144,6 +149,7 @@ struct Head<'a> {
     first: u32,
     second: u32,
     ranges: u32,
+    cells_bytes: u64,
     clear_bytes: u64,
     directory_bytes: u64,
     manifest: Digest,
@@ -166,8 +172,8 @@ impl<'a> Head<'a> {
         let [items, first, second] = [fields.u32()?, fields.u32()?, fields.u32()?];
         let [total, clear_bytes, directory_bytes] = [fields.u64()?, fields.u64()?, fields.u64()?];
         let (manifest, plan) = (Digest::from_bytes(fields.array()?), Digest::from_bytes(fields.array()?));
-        let ranges = fields.u32()?;
-        if flags != 0 || fields.array::<12>()? != [0; 12] {
+        let (ranges, cells_bytes) = (fields.u32()?, fields.u64()?);
+        if flags != 0 || fields.array::<4>()? != [0; 4] {
             return Err(AnswerError::Field);
         }
         if total != bytes.len() as u64 {
@@ -180,6 +186,7 @@ impl<'a> Head<'a> {
             first,
             second,
             ranges,
+            cells_bytes,
             clear_bytes,
             directory_bytes,
             manifest,

@@ -25,12 +25,13 @@ pub(crate) struct RowsChunkParts {
     pub(crate) objects: Vec<Vec<u8>>,
 }
 
-/// The counts of the head.
-struct Counts {
+/// The counts of the head, and the cells before the objects.
+struct Counts<'a> {
     kind: Kind,
     items: u32,
     first: u32,
     second: u32,
+    cells: &'a [u8],
 }
 
 /// Puts an aggregate answer together: for each block the objects of all groups.
@@ -57,12 +58,17 @@ pub(crate) fn encode_aggregate(
         directory.extend_from_slice(&length_field(length)?);
         objects.extend(answers.iter().map(Vec::as_slice));
     }
-    let counts =
-        Counts { kind: Kind::Aggregate, items: group_count as u32, first: blocks.len() as u32, second: 0 };
+    let counts = Counts {
+        kind: Kind::Aggregate,
+        items: group_count as u32,
+        first: blocks.len() as u32,
+        second: 0,
+        cells: &[],
+    };
     assemble(head, &counts, &directory, clear, &objects)
 }
 
-/// Puts a rows answer together, of so many programs and so many fetched and sealed columns.
+/// Puts a rows answer together, of so many programs and so many fetched and sealed columns, and of the encoded cells of a cube.
 ///
 /// # Errors
 /// [`ExecError::AnswerLimit`].
@@ -71,6 +77,7 @@ pub(crate) fn encode_rows(
     clear: &[u8],
     (program_count, fetch_count): (usize, usize),
     chunks: &[RowsChunkParts],
+    cells: &[u8],
 ) -> Result<Vec<u8>, ExecError> {
     let mut directory = Vec::new();
     let mut objects: Vec<&[u8]> = Vec::new();
@@ -91,13 +98,14 @@ pub(crate) fn encode_rows(
         items: chunks.len() as u32,
         first: program_count as u32,
         second: fetch_count as u32,
+        cells,
     };
     assemble(head, &counts, &directory, clear, &objects)
 }
 
 fn assemble(
     head: &AnswerHead,
-    counts: &Counts,
+    counts: &Counts<'_>,
     directory: &[u8],
     clear: &[u8],
     objects: &[&[u8]],
@@ -106,7 +114,7 @@ fn assemble(
     let covered = ranges.iter().flat_map(|range| [range.start.to_le_bytes(), range.end.to_le_bytes()]);
     let directory = [covered.flatten().collect::<Vec<u8>>().as_slice(), directory].concat();
     let body: usize = objects.iter().map(|object| object.len()).sum();
-    let total = HEAD_BYTES + directory.len() + clear.len() + body + CHECKSUM_BYTES;
+    let total = HEAD_BYTES + directory.len() + clear.len() + counts.cells.len() + body + CHECKSUM_BYTES;
     if total as u64 > head.max_bytes {
         return Err(ExecError::AnswerLimit { found: total as u64, limit: head.max_bytes });
     }
@@ -123,9 +131,11 @@ fn assemble(
     bytes.extend_from_slice(head.manifest.as_bytes());
     bytes.extend_from_slice(head.plan.as_bytes());
     bytes.extend_from_slice(&(ranges.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(&[0; 12]);
+    bytes.extend_from_slice(&(counts.cells.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
     bytes.extend_from_slice(&directory);
     bytes.extend_from_slice(clear);
+    bytes.extend_from_slice(counts.cells);
     objects.iter().for_each(|object| bytes.extend_from_slice(object));
     let checksum = Digest::of(&bytes);
     bytes.extend_from_slice(checksum.as_bytes());

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use hush_plan::plan::RowsTask;
+use hush_table::CubeSums;
 
+use super::cube;
 use crate::answer::{self, EncryptedHalf, PartialAnswer, RowsChunk, RowsChunkParts};
 use crate::clear::select::RowSelector;
 use crate::conform;
@@ -31,28 +33,32 @@ pub(crate) fn combine(job: &Job, task: &RowsTask) -> Result<Box<dyn Combine>, Ex
     let predicate = job.predicate(&scope)?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
     conform::sealed(task, &job.snapshot.manifest().sealed_numbers())?;
+    conform::cube(task, job.snapshot.manifest())?;
     let (program_count, fetch_count) = (shape.programs.len(), shape.fetch.len() + task.sealed.len());
     Ok(Box::new(Combined {
+        task: task.clone(),
         selector,
         program_count,
         fetch_count,
-        limit: task.limit,
         pieces: BTreeMap::new(),
+        cells: None,
         rows: 0,
         bytes: 0,
     }))
 }
 
 struct Combined {
+    task: RowsTask,
     selector: RowSelector,
     program_count: usize,
     /// Of fetched columns and sealed ones.
     fetch_count: usize,
-    limit: Option<u64>,
     /// By the number of the chunk in the table.
     pieces: BTreeMap<u32, Piece>,
+    /// The sums of the task's cube over those parts that came and have it.
+    cells: Option<CubeSums>,
     rows: u64,
-    /// Of the clear rows and the objects.
+    /// Of the clear rows, the objects and the cells.
     bytes: u64,
 }
 
@@ -67,6 +73,7 @@ impl Combine for Combined {
     fn add(&mut self, job: &Job, partial: &PartialAnswer<'_>) -> Result<(), ExecError> {
         job.stop.check()?;
         let pieces = self.pieces_of(job, partial)?;
+        self.add_cells(job, partial)?;
         for (chunk, piece) in pieces {
             self.rows += piece.rows();
             self.bytes += piece.bytes();
@@ -74,7 +81,8 @@ impl Combine for Combined {
         }
         self.cut();
         // With a limit, rows that are kept now may give way to earlier ones.
-        let limit = if self.limit.is_some() { job.limits.max_answer_bytes } else { job.max_answer_bytes() };
+        let limit =
+            if self.task.limit.is_some() { job.limits.max_answer_bytes } else { job.max_answer_bytes() };
         if self.bytes > limit { Err(ExecError::AnswerLimit { found: self.bytes, limit }) } else { Ok(()) }
     }
 
@@ -83,7 +91,7 @@ impl Combine for Combined {
     }
 
     fn is_decided(&self, job: &Job, covered: &PartSet) -> bool {
-        let Some(limit) = self.limit else { return false };
+        let Some(limit) = self.task.limit else { return false };
         let first_missing =
             job.snapshot.parts().get(covered.prefix() as usize).map(|part| part.place.first_chunk);
         let before =
@@ -93,11 +101,12 @@ impl Combine for Combined {
 
     fn finish(self: Box<Self>, job: &Job, extent: Extent, covered: &PartSet) -> Result<Vec<u8>, ExecError> {
         let (program_count, fetch_count) = (self.program_count, self.fetch_count);
+        let cells = self.cells.map(|cells| cells.encode()).unwrap_or_default();
         let (batches, chunks): (Vec<_>, Vec<_>) =
             self.pieces.into_values().map(|piece| (piece.matching, piece.encrypted)).unzip();
         let clear = answer::write_matching(&self.selector.concat(&batches)?)?;
         let chunks: Vec<_> = chunks.into_iter().flatten().collect();
-        answer::encode_rows(&job.head(extent, covered), &clear, (program_count, fetch_count), &chunks)
+        answer::encode_rows(&job.head(extent, covered), &clear, (program_count, fetch_count), &chunks, &cells)
     }
 }
 
@@ -116,7 +125,7 @@ impl Combined {
             batch.column(0).as_primitive_opt::<UInt64Type>().filter(|numbers| numbers.null_count() == 0);
         let numbers = numbers.ok_or(differ("clear columns"))?.values();
         let in_order = numbers.is_sorted_by(|one, other| one < other);
-        if !in_order || self.limit.is_some_and(|limit| numbers.len() as u64 > limit) {
+        if !in_order || self.task.limit.is_some_and(|limit| numbers.len() as u64 > limit) {
             return Err(differ("row numbers"));
         }
         let parts = job.snapshot.parts();
@@ -128,6 +137,9 @@ impl Combined {
                 return Err(differ("row numbers"));
             }
             let here = parts.get(part as usize).ok_or(differ("row numbers"))?;
+            if cube::is_covered(&self.task, *here) {
+                return Err(differ("row numbers"));
+            }
             let (start, rows) = (here.first_row_of(chunk), here.rows_of(chunk));
             let end = start + u64::from(rows);
             let count = numbers.get(first..).unwrap_or_default().partition_point(|row| *row < end);
@@ -139,6 +151,25 @@ impl Combined {
             pieces.push((chunk, Piece { matching, encrypted }));
         }
         if encrypted.next().is_some() { Err(differ("chunks")) } else { Ok(pieces) }
+    }
+
+    /// Adds the cells of a partial answer, which has some if it covers a part that has the task's cube.
+    fn add_cells(&mut self, job: &Job, partial: &PartialAnswer<'_>) -> Result<(), ExecError> {
+        let differ = ExecError::from(PartialFault::OtherTask { what: "cells" });
+        let parts = job.snapshot.parts().into_iter().zip(0..);
+        let mut parts = parts.filter(|(_, number)| partial.parts.contains(*number));
+        let is_due = parts.any(|(part, _)| cube::is_covered(&self.task, part));
+        let Some(more) = partial.answer.cells.filter(|_| is_due) else {
+            return if partial.answer.cells.is_some() == is_due { Ok(()) } else { Err(differ) };
+        };
+        if let Some(cells) = &mut self.cells {
+            let is_same = (cells.cells(), cells.bits()) == (more.cells(), more.bits());
+            return is_same.then(|| cells.add_packed(more.packed())).flatten().ok_or(differ);
+        }
+        cube::check_size(job, (more.cells(), more.bits()), job.max_answer_bytes())?;
+        self.bytes += CubeSums::encoded_bytes(more.cells(), more.bits());
+        self.cells = Some(more.unpack());
+        Ok(())
     }
 
     fn has_objects(&self) -> bool {
@@ -161,7 +192,7 @@ impl Combined {
 
     /// Drops rows after the limit.
     fn cut(&mut self) {
-        let Some(limit) = self.limit else { return };
+        let Some(limit) = self.task.limit else { return };
         while self.rows > limit
             && let Some(mut last) = self.pieces.last_entry()
         {

@@ -10,6 +10,7 @@ use hush_plan::plan::{AggregateTask, Mask, Predicate, RowsTask, SlotExpr, Task};
 use hush_table::Digest;
 use hush_testkit::{Corpus, CorpusFile};
 
+use crate::cubes;
 use crate::fixture::{Fixture, Random, VALID, VALUE, X, Y};
 use crate::mutations::resealed;
 use crate::reference::{everything, task};
@@ -26,6 +27,7 @@ fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
     let mut made = plans(&fixture);
     made.extend(answers(&fixture, &engine));
     made.extend(partial_answers(&fixture, &engine));
+    made.extend(cells());
     Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.reader() {
         "plan" => plan(&fixture, &engine, &file.bytes),
         "answer" => answer(&file.bytes),
@@ -188,6 +190,33 @@ fn answers(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
         ("answer-numbers", fetched.clone()),
     ];
     good.into_iter().map(|(name, bytes)| read(name, bytes)).chain(cases.into_iter().map(refused)).collect()
+}
+
+/// Answers with the cells of a cube.
+fn cells() -> Vec<CorpusFile> {
+    let fixture = cubes::small();
+    let (engine, plan) = (fixture.engine(1), fixture.plan(None, Task::Rows(cubes::asked(Some(cubes::CUBE)))));
+    let whole = engine.run(&plan).unwrap();
+    let partial = engine.run_parts(&plan, &PartSet::from(1..2), &Arc::new(Stop::never())).unwrap();
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = whole.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        resealed(&bytes, 32)
+    };
+    let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
+    let start = 128 + number(32) + number(40);
+    let refused =
+        |name: &str, code: &str, bytes| CorpusFile::refused(&format!("answer-{name}"), code, "bin", bytes);
+    vec![
+        CorpusFile::read("answer-cells", "bin", whole.clone()),
+        CorpusFile::read("partial-cells", "bin", partial),
+        refused("huge-cells", "HUSH-E083", with(116, &u64::MAX.to_le_bytes())),
+        refused("many-cells", "HUSH-E091", with(start, &u32::MAX.to_le_bytes())),
+        refused("no-lanes", "HUSH-E091", with(start + 4, &[0])),
+        refused("lane-without-bits", "HUSH-E091", with(start + 5, &[0])),
+        refused("cells-of-earlier-version", "HUSH-E085", with(8, &[1])),
+        refused("reserved-behind-cells", "HUSH-E085", with(124, &[1])),
+    ]
 }
 
 /// Small partial answers of a worker, and some that a worker does not make.

@@ -7,6 +7,7 @@
 
 mod aggregate;
 mod corpus;
+mod cubes;
 mod fixture;
 mod hostile;
 mod kept;

@@ -85,7 +85,12 @@ fn combined(
     }
 }
 
-fn expect_equal(random: &mut Random, fixture: &Fixture, plans: &[(String, Vec<u8>)], rounds: usize) {
+pub(crate) fn expect_equal(
+    random: &mut Random,
+    fixture: &Fixture,
+    plans: &[(String, Vec<u8>)],
+    rounds: usize,
+) {
     for (name, plan) in plans {
         let engine = fixture.engine(1 + random.below(3) as usize);
         let expected = engine.run(plan).unwrap();
