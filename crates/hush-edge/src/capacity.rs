@@ -263,6 +263,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         notes: Vec::new(),
         products: Vec::new(),
         moments: Vec::new(),
+        cubes: Vec::new(),
         edge: true,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -20,7 +20,7 @@ use num_integer::Integer;
 use num_traits::{One, Zero};
 
 pub(crate) use normal::normalise;
-pub(crate) use units::{Units, Width};
+pub(crate) use units::{Leaf, Units, Width};
 
 use crate::error::{Measure, PlanError};
 use crate::plan::Predicate;

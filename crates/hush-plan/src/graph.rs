@@ -92,6 +92,9 @@ pub(crate) fn of_query(
         let lines = vec![format!("{} {per}", counted(secret, "value"))];
         last = graph.node(Actor::Owner, "decrypt", lines, &[last]);
     }
+    if owner.cells.is_some() {
+        last = graph.node(Actor::Owner, "take off the pads", Vec::new(), &[last]);
+    }
     if owner.own.is_some() {
         graph.node(Actor::Owner, "put the question to them", Vec::new(), &[last]);
         return graph;
@@ -157,6 +160,10 @@ fn by_row(graph: &mut Graph, encodings: &[PrivateEncoding], task: &RowsTask, sel
             vec!["slot by slot".to_owned()],
             &[matching, columns],
         ));
+    }
+    if task.cube.is_some() {
+        let cells = graph.node(Actor::ServerEncrypted, "cells of a cube", Vec::new(), &[]);
+        answered.push(graph.node(Actor::ServerEncrypted, "add up", vec!["over parts".to_owned()], &[cells]));
     }
     let sealed = (!task.sealed.is_empty()).then(|| counted(task.sealed.len(), "sealed column"));
     let fetched: Vec<String> =

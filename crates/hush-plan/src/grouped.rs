@@ -57,6 +57,24 @@ pub(crate) struct QuantitySum {
 /// Whatever no encoding could make possible: codes P007, P010, P011, P014 to P017 and P019, and P005 for aggregates that
 /// encrypted columns do not have.
 pub(crate) fn compile(schema: &Schema, query: &Query, rows: u64) -> Result<Grouped, PlanError> {
+    compile_from(schema, query, rows, None)
+}
+
+/// The same over cells, each of which stands for as many rows as a clear column `count` of theirs says, at least one. Quantities are sums over these
+/// rows.
+///
+/// # Errors
+/// As [`compile`]; [`PlanError::UnsupportedCall`] for aggregates that need each row.
+pub(crate) fn compile_cells(
+    schema: &Schema,
+    query: &Query,
+    rows: u64,
+    count: &str,
+) -> Result<Grouped, PlanError> {
+    compile_from(schema, query, rows, Some(count))
+}
+
+fn compile_from(schema: &Schema, query: &Query, rows: u64, count: Option<&str>) -> Result<Grouped, PlanError> {
     if let Some(filter) = &query.filter {
         check_clear(schema, filter, Clause::Where)?;
     }
@@ -69,8 +87,8 @@ pub(crate) fn compile(schema: &Schema, query: &Query, rows: u64) -> Result<Group
         outputs: Vec::new(),
         final_sql: String::new(),
     };
-    let mut builder =
-        Builder { schema, query, rows, grouped: &mut grouped, seen: Vec::new(), together: Vec::new() };
+    let (seen, together) = (Vec::new(), Vec::new());
+    let mut builder = Builder { schema, query, rows, count, grouped: &mut grouped, seen, together };
     let items = query.items.iter().map(|item| builder.finish(&item.expr, Clause::Select));
     let items = items.collect::<Result<_, _>>()?;
     let having = query.having.as_ref().map(|expr| builder.finish(expr, Clause::Having)).transpose()?;
@@ -95,6 +113,8 @@ struct Builder<'a> {
     schema: &'a Schema,
     query: &'a Query,
     rows: u64,
+    /// The column with the number of rows for which a row stands; `None` where it is one.
+    count: Option<&'a str>,
     grouped: &'a mut Grouped,
     /// Calls that already have an output.
     seen: Vec<functions::Call>,

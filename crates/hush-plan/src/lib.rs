@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `aggregates` lists the aggregate functions, `packing` the packings, `ways` the ways to answer; `physical` prices what the ways
-//! propose, and picks.
+//! propose, and picks. `cube` works out the cubes of a schema.
 //!
 //! A **quantity** ([`Quantity`]) is what one encoded column holds: values, their validity, squares, products. The same
 //! reduction of a query says at encryption what is needed and at query time what is used.
@@ -27,6 +27,7 @@ pub mod bounds;
 mod by_row;
 mod catalog;
 mod conditions;
+pub mod cube;
 pub mod encoding;
 pub mod error;
 #[cfg(test)]

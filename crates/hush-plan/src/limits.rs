@@ -35,6 +35,8 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WayName {
+    /// The server adds up the cells of a cube, and the owner answers on them.
+    Cube,
     /// The server adds ciphertexts up.
     Sum,
     /// One result for each row, which the server or the owner evaluates.
@@ -47,11 +49,12 @@ pub enum WayName {
 
 impl WayName {
     /// All of them, in the order in which they are weighed.
-    pub const ALL: [Self; 4] = [Self::Sum, Self::Rows, Self::Gather, Self::Fetch];
+    pub const ALL: [Self; 5] = [Self::Cube, Self::Sum, Self::Rows, Self::Gather, Self::Fetch];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Cube => "cube",
             Self::Sum => "sum",
             Self::Rows => "rows",
             Self::Gather => "gather",

@@ -20,6 +20,7 @@ mod site;
 mod tests;
 mod work;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -44,6 +45,8 @@ const BLOCK_ENTRY_BYTES: u64 = 16;
 const CHUNK_ENTRY_BYTES: u64 = 40;
 /// Length of an object in a chunk's entry.
 const OBJECT_LENGTH_BYTES: u64 = 4;
+/// Number of cells and of lanes before the cells of an answer.
+const CELLS_HEAD_BYTES: u64 = 5;
 /// Groups that are assumed where nobody says how many there are.
 pub const ASSUMED_GROUPS: u64 = 10;
 
@@ -61,6 +64,41 @@ pub struct TableShape {
     /// The columns under a seal that all parts have which have their values; `None` where all have all, by the numbers 0, 1 and so on of
     /// [`Schema::under_seal`].
     pub sealed: Option<BTreeMap<String, SealedShape>>,
+    /// The cubes by their numbers.
+    pub cubes: BTreeMap<u32, CubeSpread>,
+}
+
+/// A cube of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CubeSpread {
+    /// Its place in the schema.
+    pub place: usize,
+    /// Cells.
+    pub cells: u32,
+    /// Bits of each lane.
+    pub bits: Vec<u8>,
+    /// Whether each part answers by it, in row order.
+    pub covers: Vec<bool>,
+}
+
+impl CubeSpread {
+    /// Bytes of its cells in an answer.
+    pub fn answer_bytes(&self) -> u64 {
+        CELLS_HEAD_BYTES + self.bits.len() as u64 + self.bytes()
+    }
+
+    /// Bytes of its sums.
+    fn bytes(&self) -> u64 {
+        let lane = |bits: &u8| (u64::from(self.cells) * u64::from(*bits)).div_ceil(8);
+        self.bits.iter().map(lane).sum()
+    }
+
+    /// The work of adding it up, and of taking off its pads.
+    fn work(&self) -> Work {
+        let parts = self.covers.iter().filter(|covers| **covers).count() as u64;
+        let sums = parts * u64::from(self.cells) * self.bits.len() as u64;
+        Work { bytes_read: parts * self.bytes(), unpacked: sums, owner_unpacked: sums, ..Work::default() }
+    }
 }
 
 /// A column under a seal.
@@ -166,6 +204,26 @@ impl TableShape {
     /// The numbers of the domains. Sums of each are under secrets of its own.
     pub(crate) fn domains(&self) -> &[u32] {
         if self.domains.is_empty() { &[0] } else { &self.domains }
+    }
+
+    /// The parts that do not answer by a cube.
+    pub fn beside(&self, spread: &CubeSpread) -> Self {
+        let covers = spread.covers.iter().copied().chain(std::iter::repeat(false));
+        let parts = self.parts.iter().zip(covers).filter(|(_, covers)| !covers).map(|(part, _)| *part);
+        Self { parts: parts.collect(), ..self.clone() }
+    }
+
+    /// The cube that a task asks for.
+    fn asked(&self, task: &Task) -> Option<&CubeSpread> {
+        match task {
+            Task::Rows(task) => self.cubes.get(&task.cube?),
+            Task::Aggregate(_) => None,
+        }
+    }
+
+    /// The parts whose rows a task reads.
+    pub fn read_by(&self, task: &Task) -> Cow<'_, Self> {
+        self.asked(task).map_or(Cow::Borrowed(self), |spread| Cow::Owned(self.beside(spread)))
     }
 
     /// Rows of the table.
@@ -278,6 +336,8 @@ pub fn predict(
         Task::Aggregate(_) => None,
         Task::Rows(task) => task.limit,
     };
+    let cube = shape.asked(&plan.task);
+    let shape = &*shape.read_by(&plan.task);
     let parts = shape.looked_at(limit, threads);
     let counted = match &plan.task {
         Task::Aggregate(task) => count::aggregate(plan, task, encodings, shape, expected.groups)?,
@@ -296,6 +356,7 @@ pub fn predict(
     let bytes_down = encrypted
         .saturating_add(items.saturating_mul(each_overhead))
         .saturating_add(bytes_fixed)
+        .saturating_add(cube.map_or(0, CubeSpread::answer_bytes))
         .saturating_add(expected.clear.bytes);
     let queries = u64::from(matches!(plan.task, Task::Aggregate(_)));
     let mut work = Work { queries, ..Work::default() };
@@ -309,6 +370,7 @@ pub fn predict(
     let files = parts.iter().map(|part| part.read(uses_clear, uses_encrypted));
     let files: Vec<u64> = files.collect();
     work.bytes_read = files.iter().sum();
+    work.add(cube.map(CubeSpread::work).unwrap_or_default());
     let longest_reads = files.chunks(threads.max(1)).filter_map(|window| window.iter().max()).sum();
     // Clear columns of a few parts together, encrypted ones chunk by chunk.
     let clear_of = |window: &[PartShape]| window.iter().map(|part| part.read(uses_clear, false)).sum::<u64>();

@@ -2,6 +2,7 @@
 //! The schema: per column a type, a range, a protection and a purpose. Owner's side only; never sent in clear.
 
 pub mod alter;
+pub mod cube;
 pub mod file;
 pub mod units;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::Shown;
 use crate::range::Interval;
 use crate::writers::Writers;
+pub use cube::{Cube, Dimension, Grain};
 pub use units::DateFormat;
 
 /// A column's logical type. Every encrypted value is an integer number of *units*:
@@ -279,6 +281,8 @@ pub struct Schema {
     /// Sets of columns whose sums, squares and products over the rows that they have in common are encrypted too, so that
     /// COVAR, CORR and regressions among them work. Clear columns may be among them.
     pub moments: Vec<Vec<String>>,
+    /// Sums over the rows of each cell of some dimensions, made when rows are encrypted.
+    pub cubes: Vec<Cube>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
     /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
@@ -332,6 +336,7 @@ impl Schema {
         let mut schema = Self {
             products: Vec::new(),
             moments: Vec::new(),
+            cubes: Vec::new(),
             edge: false,
             allow: Shown::ALL,
             ..self.clone()

@@ -141,7 +141,7 @@ impl Query {
         words
     }
 
-    fn expressions(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let items = self.items.iter().map(|item| &item.expr);
         items
             .chain(&self.filter)

@@ -70,7 +70,9 @@ pub(crate) fn of_query(
                 format!("split them by {}, and find more groups than it adds up", keys.join(", "))
             });
             say(Actor::ServerClear, keep.into_iter().chain(groups).chain(limit).collect());
-            say(Actor::ServerEncrypted, programs(encodings, task));
+            let cube = task.cube.map(|number| format!("add up the cells of cube {number}"));
+            say(Actor::ServerEncrypted, cube.into_iter().chain(programs(encodings, task)).collect());
+            let pads = task.cube.map(|_| "take off the pads".to_owned());
             let decrypt = (task.object_count() > 0).then(|| "decrypt the rows that match".to_owned());
             let count = owner.owned.len();
             let plural = if count == 1 { "" } else { "s" };
@@ -80,11 +82,14 @@ pub(crate) fn of_query(
                 format!("group them, and add up {} {sums} in each group", regroup.task.sums.len())
             });
             let windows = query.has_windows().then(|| "compute windows over them".to_owned());
-            let own = owner.own.as_ref().map(|_| "put the question to them".to_owned());
+            let own = owner.own.as_ref().map(|_| match &owner.cells {
+                None => "put the question to them".to_owned(),
+                Some(_) => "put the question to the cells".to_owned(),
+            });
             let rest = windows.into_iter().chain(last(query)).filter(|_| own.is_none()).collect::<Vec<_>>();
             say(
                 Actor::Owner,
-                decrypt.into_iter().chain(owned).chain(regroup).chain(own).chain(rest).collect(),
+                pads.into_iter().chain(decrypt).chain(owned).chain(regroup).chain(own).chain(rest).collect(),
             );
         }
     }

@@ -79,7 +79,7 @@ impl Units {
         if factor.is_one() { self } else { Self::Constant(factor).times(self) }
     }
 
-    pub(super) fn times(self, other: Self) -> Self {
+    pub(crate) fn times(self, other: Self) -> Self {
         match (self, other) {
             (Self::Constant(a), Self::Constant(b)) => Self::Constant(a * b),
             // One order for both spellings, so that equal products share a mask.

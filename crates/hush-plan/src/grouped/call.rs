@@ -31,16 +31,12 @@ pub(super) fn aggregate(
         return super::joint::aggregate(builder, function, &call.arguments, condition, text);
     }
     let Some(argument) = call.arguments.first() else {
-        let count = match condition {
-            None => Moment::Clear(0),
-            Some(condition) => {
-                Moment::Clear(builder.clear(format!("COUNT(CASE WHEN {condition} THEN 1 END)")))
-            }
-        };
-        return Ok(OwnerAggregate::Count { count: LinearForm::of(count) });
+        let count = builder.count_where(condition);
+        return Ok(OwnerAggregate::Count { count: LinearForm::of(Moment::Clear(count)) });
     };
     let encrypted = encrypted_in(builder.schema, argument, Clause::Select)?;
     if let (Aggregate::Ordered(of), None) = (call.aggregate, encrypted) {
+        each_row(builder, text)?;
         return super::order::aggregate(builder, of, argument, condition, text);
     }
     let from_sums = match call.aggregate {
@@ -49,7 +45,7 @@ pub(super) fn aggregate(
             let feature = Feature::EncryptedAggregate;
             return Err(PlanError::UnsupportedCall { text: text.to_owned(), feature });
         }
-        _ => return Ok(by_engine(builder, call, argument, condition)),
+        _ => return by_engine(builder, call, argument, condition, text),
     };
     if encrypted.is_none() && from_sums != FromSums::Count {
         check_numbers(builder, argument, text)?;
@@ -63,13 +59,13 @@ pub(super) fn aggregate(
         format: None,
     };
     if matches!(from_sums, FromSums::Product(_)) && encrypted.is_none() {
-        return Ok(by_engine(builder, call, &in_doubles, condition));
+        return by_engine(builder, call, &in_doubles, condition, text);
     }
     let pieces = match normalise(builder.schema, argument) {
         Ok(pieces) => pieces,
         Err(_) if encrypted.is_none() => {
             let argument = if call.entry.order() > 2 { &in_doubles } else { argument };
-            return Ok(by_engine(builder, call, argument, condition));
+            return by_engine(builder, call, argument, condition, text);
         }
         Err(error) => return Err(error),
     };
@@ -97,7 +93,19 @@ fn by_engine(
     call: &Call,
     argument: &Expr,
     condition: Option<&Predicate>,
-) -> OwnerAggregate {
+    text: &str,
+) -> Result<OwnerAggregate, PlanError> {
+    let is_count = call.aggregate == Aggregate::FromSums(FromSums::Count) && !call.distinct;
+    if is_count && builder.count.is_some() {
+        let present = Predicate::clear(format!("{argument} IS NOT NULL"));
+        let counted = Predicate::all(condition.cloned().into_iter().chain([present]));
+        let index = builder.count_where(counted.as_ref());
+        return Ok(OwnerAggregate::Count { count: LinearForm::of(Moment::Clear(index)) });
+    }
+    // Which values there are is the same for cells as for rows.
+    if !call.distinct && !matches!(call.aggregate, Aggregate::Engine(_)) {
+        each_row(builder, text)?;
+    }
     let argument = match condition {
         None => argument.to_string(),
         Some(condition) => format!("CASE WHEN {condition} THEN {argument} END"),
@@ -105,11 +113,20 @@ fn by_engine(
     let distinct = if call.distinct { "DISTINCT " } else { "" };
     let name = call.entry.engine_name();
     let index = builder.clear(format!("{name}({distinct}{argument})"));
-    match call.aggregate {
+    Ok(match call.aggregate {
         Aggregate::FromSums(FromSums::Count) => {
             OwnerAggregate::Count { count: LinearForm::of(Moment::Clear(index)) }
         }
         _ => OwnerAggregate::ClearOutput { index },
+    })
+}
+
+/// Refuses an aggregate that needs each row, where a row stands for several.
+fn each_row(builder: &Builder<'_>, text: &str) -> Result<(), PlanError> {
+    let feature = Feature::EncryptedAggregate;
+    match builder.count {
+        None => Ok(()),
+        Some(_) => Err(PlanError::UnsupportedCall { text: text.to_owned(), feature }),
     }
 }
 

@@ -8,11 +8,12 @@ use num_traits::{One, Signed, Zero};
 
 use super::{BoundedMask, Builder, QuantitySum};
 use crate::error::{PlanError, Unfit};
-use crate::expr::{Monomial, Piece, Weight, Width};
+use crate::expr::{Leaf, Monomial, Piece, Units, Weight, Width};
 use crate::plan::{LinearForm, Mask, Moment, Predicate};
 use crate::quantity::Quantity;
-use crate::range::{largest_sum, power_of_ten};
+use crate::range::{Interval, largest_sum, power_of_ten};
 use crate::schema::Column;
+use crate::sql::quoted;
 
 /// A linear form and a bound on its absolute value.
 pub(super) struct BoundedForm {
@@ -121,12 +122,8 @@ impl Builder<'_> {
         weight_max: &BigInt,
         text: &str,
     ) -> Result<String, PlanError> {
-        let Some(units) = &weight.units else {
-            return Ok(match condition {
-                None => "COUNT(*)".to_owned(),
-                Some(condition) => format!("COUNT(CASE WHEN {condition} THEN 1 END)"),
-            });
-        };
+        let Some(units) = &weight.units else { return Ok(self.counted(condition.as_ref())) };
+        let units = &self.for_rows(units);
         let total = Width::holding(&largest_sum(self.rows, weight_max, &BigInt::one()));
         let (Some(total), Some(inner)) = (total, units.width()) else {
             return Err(PlanError::WrongType { text: text.to_owned(), reason: Unfit::TooWide });
@@ -136,6 +133,30 @@ impl Builder<'_> {
             None => format!("SUM({value})"),
             Some(condition) => format!("SUM(CASE WHEN {condition} THEN {value} END)"),
         })
+    }
+
+    /// The index of the clear aggregate that counts rows.
+    pub(super) fn count_where(&mut self, condition: Option<&Predicate>) -> usize {
+        self.clear(self.counted(condition))
+    }
+
+    /// SQL that counts the rows that satisfy `condition`.
+    fn counted(&self, condition: Option<&Predicate>) -> String {
+        let count = self.count.map(quoted);
+        match (condition, &count) {
+            (None, None) => "COUNT(*)".to_owned(),
+            (Some(condition), None) => format!("COUNT(CASE WHEN {condition} THEN 1 END)"),
+            (None, Some(count)) => format!("SUM({count})"),
+            (Some(condition), Some(count)) => format!("SUM(CASE WHEN {condition} THEN {count} END)"),
+        }
+    }
+
+    /// Units once for each row for which a row stands.
+    fn for_rows(&self, units: &Units) -> Units {
+        let Some(count) = self.count else { return units.clone() };
+        let range = Interval::point(BigInt::zero()).hull(&Interval::point(self.rows.into()));
+        let count = Units::Leaf { sql: quoted(count), leaf: Leaf::Integer, range };
+        units.clone().times(count)
     }
 
     fn mask(

@@ -26,6 +26,8 @@ pub struct OwnerPlan {
     pub regroup: Option<Regroup>,
     /// Where the owner answers the whole query on the rows of a rows task: what he asks of them. Then nothing is merged.
     pub own: Option<OwnQuery>,
+    /// Where he answers the query on the cells of a cube; [`OwnerPlan::own`] then says how he reads the rows of parts without it.
+    pub cells: Option<CellsQuery>,
     /// Whether the server was asked for sums before, and has found more groups than it adds up.
     pub after_sums: bool,
     /// Bounds of the decrypted numbers; an answer with a number beyond them is refused.
@@ -42,6 +44,21 @@ pub struct Regroup {
     /// Names of the clear columns, in the order of [`RowsTask::clear`](super::RowsTask::clear).
     pub clear: Vec<String>,
     /// The task; its sums are over the fetched columns. Only rows that match are there, so that it has no predicate.
+    pub task: AggregateTask,
+}
+
+/// A grouped query on the cells of a cube, each of which stands for its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellsQuery {
+    /// Place of the cube in the schema.
+    pub cube: usize,
+    /// The dimensions that are read, as clear columns.
+    pub clear: Vec<String>,
+    /// Name of a further clear column with the number of rows of each cell.
+    pub count: String,
+    /// The lanes that are read.
+    pub lanes: Vec<usize>,
+    /// The task on cells; its sums are over lanes by their places in the list. It has no predicate but in its masks.
     pub task: AggregateTask,
 }
 

@@ -69,7 +69,7 @@ impl Site {
             Task::Rows(task) => task.limit,
             Task::Aggregate(_) => None,
         };
-        let (rows, chunks) = self.shape.all_matching(limit);
+        let (rows, chunks) = self.shape.read_by(&plan.task).all_matching(limit);
         let expected = Expected { groups, rows, chunks, ..Expected::default() };
         let mut prediction = predict(plan, encodings, &self.shape, &expected, self.threads)?;
         prediction.work.add(of_rows(plan, owner, rows, ASSUMED_GROUPS));
@@ -91,7 +91,11 @@ impl Site {
             encrypted_bytes: scaled(|part| part.encrypted_bytes),
             ..self.shape.parts.first().copied().unwrap_or_default()
         };
-        Self { shape: TableShape { parts: vec![part], ..self.shape.clone() }, ..self.clone() }
+        let mut shape = TableShape { parts: vec![part], ..self.shape.clone() };
+        for spread in shape.cubes.values_mut() {
+            spread.covers = vec![spread.covers.iter().all(|covers| *covers)];
+        }
+        Self { shape, ..self.clone() }
     }
 }
 
@@ -107,6 +111,10 @@ pub fn of_rows(plan: &ServerPlan, owner: &OwnerPlan, rows: u64, groups: u64) -> 
             let owner_cells = rows * (clear + owner.programs.len() as u64);
             let owner_windowed = rows * owner.windows;
             Work { owner_evaluated, owner_cells, owner_windowed, ..Work::default() }
+        }
+        (None, Some(_)) if owner.cells.is_some() => {
+            let owner_regrouped = rows * (clear + objects as u64);
+            Work { owner_queries: 1, owner_regrouped, owner_groups: groups, ..Work::default() }
         }
         (None, Some(_)) => {
             // What a lattice gives is of 32 bytes before it is an array; what was sealed is one at once.

@@ -26,6 +26,7 @@
 //!
 //! *Non-goals.* Deciding protections (`hush-table` proposes them), file access.
 
+mod cubes;
 mod edit;
 mod error;
 mod read;
@@ -34,6 +35,7 @@ mod write;
 pub use edit::{Change, Setting, edit};
 pub use error::{RangeProblem, SchemaError};
 pub use read::{column_from_toml, from_toml};
+pub(crate) use write::{lists_of_units, quoted, quoted_list};
 pub use write::{date_format_name, table_key, to_toml, type_name};
 
 use super::{Protection, Schema};

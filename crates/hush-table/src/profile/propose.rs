@@ -66,6 +66,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         notes,
         products: Vec::new(),
         moments: Vec::new(),
+        cubes: Vec::new(),
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

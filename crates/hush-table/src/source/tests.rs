@@ -49,6 +49,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         notes: Vec::new(),
         products: Vec::new(),
         moments: Vec::new(),
+        cubes: Vec::new(),
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

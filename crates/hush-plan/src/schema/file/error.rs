@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use crate::cube::CubeFault;
 use crate::error::Remedy;
 
 /// Why a range is refused.
@@ -29,6 +30,14 @@ pub enum RangeProblem {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SchemaError {
+    /// A cube that cannot be.
+    #[error("line {line}: a cube: {fault}")]
+    Cube {
+        /// Line in the file.
+        line: usize,
+        /// What is wrong with it.
+        fault: CubeFault,
+    },
     /// A version that this program does not know.
     #[error("line {line}: format {found}, this program reads format {expected}")]
     Format {
@@ -154,6 +163,7 @@ impl SchemaError {
             Self::NoColumns => "HUSH-S011",
             Self::Format { .. } => "HUSH-S012",
             Self::NoColumn { .. } => "HUSH-S013",
+            Self::Cube { .. } => "HUSH-S014",
         }
     }
 
@@ -162,6 +172,7 @@ impl SchemaError {
         let text = match self {
             Self::Format { .. } => return Remedy::ProposeAgain,
             Self::MissingKey { .. } | Self::WrongValue { .. } => return Remedy::ProposeExample,
+            Self::Cube { .. } => "correct the cube, or remove it from cubes",
             Self::NoColumn { .. } => "use a column of the schema, by its exact name",
             Self::NoColumns => "have one proposed for the data",
             Self::NotApproved => return Remedy::Approve,

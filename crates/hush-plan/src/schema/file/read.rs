@@ -47,25 +47,26 @@ pub fn column_from_toml(text: &str) -> Result<Column, SchemaError> {
     }
 }
 
-type Value<'i> = Spanned<DeValue<'i>>;
+pub(super) type Value<'i> = Spanned<DeValue<'i>>;
 
 /// Most factors of a product, as in expressions.
 const MAX_FACTORS: usize = 16;
 /// Most columns of a set of `moments`: a regression's.
 const MAX_MOMENTS: usize = 33;
 /// The schema itself or one of its columns, for messages.
-const SCHEMA: &str = "the schema";
+pub(super) const SCHEMA: &str = "the schema";
 
-struct Reader<'i> {
+pub(super) struct Reader<'i> {
     text: &'i str,
 }
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 14] = [
+        const KEYS: [&str; 15] = [
             "allow",
             "approved_by",
             "columns",
+            "cubes",
             "edge",
             "erasable",
             "format",
@@ -102,6 +103,7 @@ impl Reader<'_> {
             notes: self.notes(),
             products: Vec::new(),
             moments: Vec::new(),
+            cubes: Vec::new(),
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
             allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,
@@ -112,6 +114,9 @@ impl Reader<'_> {
         }
         if let Some(value) = top.get("products") {
             schema.products = self.products(value, &schema)?;
+        }
+        if let Some(value) = top.get("cubes") {
+            schema.cubes = self.cubes(value, &schema)?;
         }
         Ok(schema)
     }
@@ -360,7 +365,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn known_keys(&self, table: &DeTable<'_>, known: &[&str], place: &str) -> Result<(), SchemaError> {
+    pub(super) fn known_keys(&self, table: &DeTable<'_>, known: &[&str], place: &str) -> Result<(), SchemaError> {
         let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         match unknown.min_by_key(|key| key.span().start) {
             None => Ok(()),
@@ -372,13 +377,13 @@ impl Reader<'_> {
         }
     }
 
-    fn texts(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<Vec<String>, SchemaError> {
+    pub(super) fn texts(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<Vec<String>, SchemaError> {
         let wrong = || self.wrong(value, place, key, "a list of texts");
         let items = value.get_ref().as_array().ok_or_else(wrong)?;
         items.iter().map(|item| item.get_ref().as_str().map(str::to_owned).ok_or_else(wrong)).collect()
     }
 
-    fn text_of(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<String, SchemaError> {
+    pub(super) fn text_of(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<String, SchemaError> {
         value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(value, place, key, "a text"))
     }
 
@@ -391,7 +396,7 @@ impl Reader<'_> {
         table.get(key).map_or(Ok(String::new()), |value| self.text_of(value, place, key))
     }
 
-    fn wrong(
+    pub(super) fn wrong(
         &self,
         value: &Value<'_>,
         place: &str,
@@ -402,7 +407,7 @@ impl Reader<'_> {
         SchemaError::WrongValue { line: self.line(value), place: place.to_owned(), key, expected }
     }
 
-    fn line(&self, value: &Value<'_>) -> usize {
+    pub(super) fn line(&self, value: &Value<'_>) -> usize {
         self.line_of(value.span().start)
     }
 
@@ -427,7 +432,7 @@ fn two<'a, 'i>(array: &'a DeArray<'i>) -> Option<[&'a Value<'i>; 2]> {
 }
 
 /// Units of a bound, from its digits as they stand in the file.
-fn bound_units(value: &DeValue<'_>, kind: ColumnType) -> Option<i128> {
+pub(super) fn bound_units(value: &DeValue<'_>, kind: ColumnType) -> Option<i128> {
     let read = |text: &str| {
         // A float's bounds must be exact as well: a range is declared, not measured.
         let exact = match kind {

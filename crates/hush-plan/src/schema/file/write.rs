@@ -116,6 +116,13 @@ fn head(out: &mut String, schema: &Schema) {
     if !schema.moments.is_empty() {
         line(out, &format!("moments = {}", lists(&schema.moments)));
     }
+    if !schema.cubes.is_empty() {
+        line(out, "cubes = [");
+        for cube in &schema.cubes {
+            line(out, &format!("  {},", cube.written(schema)));
+        }
+        line(out, "]");
+    }
     for note in &schema.notes {
         line(out, &format!("# {}", note_text(note)));
     }
@@ -194,18 +201,23 @@ fn bound_text(kind: ColumnType, units: i128) -> String {
     }
 }
 
+/// A list of values of a column.
+pub(crate) fn lists_of_units(kind: ColumnType, units: &[i128]) -> String {
+    format!("[{}]", units.iter().map(|units| bound_text(kind, *units)).collect::<Vec<_>>().join(", "))
+}
+
 /// A list of lists of texts.
 pub(super) fn lists(items: &[Vec<String>]) -> String {
     let lists: Vec<String> = items.iter().map(|item| quoted_list(item.iter().map(String::as_str))).collect();
     format!("[{}]", lists.join(", "))
 }
 
-pub(super) fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", items.map(quoted).collect::<Vec<_>>().join(", "))
 }
 
 /// A TOML basic string.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

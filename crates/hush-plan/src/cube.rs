@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cubes of a schema worked out: the cells of each dimension, and the lanes of sums with as many bits as the largest sum needs.
+//!
+//! ```text
+//! schema::Cube ─ CubeShape::of ─▶ axes (cell of a value, value of a cell) × lanes (quantity, bits)
+//!                    │
+//!                    └─ view: a schema in which dimensions are clear and sums are of encrypted columns
+//! query on the view ─ grouped::compile_cells ─▶ sums over cells instead of rows
+//! ```
+//!
+//! *Which lanes.* Those that the planner needs to answer `COUNT`, `SUM` and, of a single column, `VAR_POP` of what the cube adds up.
+//! So a cube answers what encodings of these quantities would.
+
+mod axis;
+mod fault;
+mod grain;
+
+use num_bigint::BigInt;
+use num_traits::{One, ToPrimitive, Zero};
+
+pub use axis::{Axis, Place};
+pub use fault::CubeFault;
+pub(crate) use grain::is_constant_on_cells;
+
+use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
+use crate::error::PlanError;
+use crate::grouped::{self, Grouped};
+use crate::packing::{Packing, Sum};
+use crate::quantity::Quantity;
+use crate::range::Interval;
+use crate::schema::cube::Cube;
+use crate::schema::units::type_bounds;
+use crate::schema::{ColumnType, Protection, Schema};
+use crate::sql::{self, Query};
+
+/// Most cells of a cube.
+pub const MAX_CELLS: u64 = 1 << 20;
+/// Most bits of a lane: owners add up in 128.
+const MAX_LANE_BITS: u64 = 126;
+/// Parameters of quantities in the owner's own table of cells, in which nothing is encrypted.
+const PLAIN_PARAMS: &str = "n12_q2x46";
+
+/// A cube of a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CubeShape {
+    /// The dimensions. The last one varies quickest from cell to cell.
+    pub axes: Vec<Axis>,
+    /// What each cell has; the first lane is the number of rows.
+    pub lanes: Vec<Lane>,
+}
+
+/// One number for each cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lane {
+    /// What is added up; `None` for rows.
+    pub quantity: Option<Quantity>,
+    /// The numbers of one row.
+    pub row: Interval,
+    /// The smallest sum that a table can have.
+    pub low: i128,
+    /// Bits of the largest sum less the smallest one.
+    pub bits: u8,
+}
+
+impl Lane {
+    fn new(quantity: Option<Quantity>, row: Interval, rows: u64) -> Option<Self> {
+        let (low, high) = (row.low() * rows, row.high() * rows);
+        let bits = (&high - &low).bits().max(1);
+        let fits = bits <= MAX_LANE_BITS && low.bits() <= MAX_LANE_BITS;
+        let low = low.to_i128().filter(|_| fits)?;
+        Some(Self { quantity, row, low, bits: bits as u8 })
+    }
+
+    /// The sum that is given modulo `2^bits`.
+    pub fn sum(&self, found: u128) -> i128 {
+        let mask = u128::MAX >> (u128::BITS - u32::from(self.bits));
+        self.low.wrapping_add((found.wrapping_sub(self.low as u128) & mask) as i128)
+    }
+}
+
+impl CubeShape {
+    /// Works a cube out, of a table that may grow to as many rows as its schema says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(schema: &Schema, cube: &Cube) -> Result<Self, CubeFault> {
+        let mut axes: Vec<Axis> = Vec::with_capacity(cube.by.len());
+        for dimension in &cube.by {
+            if axes.iter().any(|axis| axis.column == dimension.column) {
+                return Err(CubeFault::Twice { column: dimension.column.clone() });
+            }
+            axes.push(Axis::of(schema, dimension)?);
+        }
+        if axes.is_empty() {
+            return Err(CubeFault::NoDimension);
+        }
+        let cells = axes.iter().fold(1_u64, |cells, axis| cells.saturating_mul(axis.len() as u64));
+        if cells > MAX_CELLS {
+            let by = axes.iter().map(|axis| format!("{} {}", axis.column, axis.len()));
+            return Err(CubeFault::TooMany { cells, limit: MAX_CELLS, by: by.collect::<Vec<_>>().join(" × ") });
+        }
+        let rows = schema.max_rows.max(1);
+        let lanes = lanes(schema, cube, rows)?;
+        Ok(Self { axes, lanes })
+    }
+
+    /// Cells.
+    pub fn cells(&self) -> u32 {
+        self.axes.iter().fold(1, |cells, axis| cells * axis.len() as u32)
+    }
+
+    /// Bits of each lane.
+    pub fn bits(&self) -> Vec<u8> {
+        self.lanes.iter().map(|lane| lane.bits).collect()
+    }
+
+    /// Bits of a cell.
+    pub fn cell_bits(&self) -> u64 {
+        self.lanes.iter().map(|lane| u64::from(lane.bits)).sum()
+    }
+
+    /// The columns that cells are made of.
+    pub fn columns(&self) -> Vec<&str> {
+        let summed = self.lanes.iter().flat_map(|lane| lane.quantity.iter().flat_map(Quantity::columns));
+        let mut columns: Vec<&str> = self.axes.iter().map(|axis| axis.column.as_str()).chain(summed).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+}
+
+/// The lanes of a cube over so many rows.
+fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault> {
+    let counted = Interval::point(BigInt::zero()).hull(&Interval::point(BigInt::one()));
+    let too_wide = |text: &str| CubeFault::TooWide { text: text.to_owned() };
+    let mut lanes = vec![Lane::new(None, counted, rows).ok_or_else(|| too_wide("the number of rows"))?];
+    for text in &cube.sum {
+        let view = view(schema, cube, &[text.clone()])?;
+        let is_column = schema.columns.iter().any(|column| column.name == *text);
+        let argument = if is_column { sql::quoted(text) } else { text.clone() };
+        let asked = |calls: &str| {
+            let table = sql::quoted(&view.table);
+            let query = sql::parse(&view, &format!("SELECT {calls} FROM {table}"))?;
+            grouped::compile(&view, &query, rows)
+        };
+        let unfit = |fault: PlanError| CubeFault::Expression { text: text.clone(), why: fault.to_string() };
+        let first = asked(&format!("SUM({argument}), COUNT({argument})")).map_err(unfit)?;
+        let squares = is_column.then(|| asked(&format!("VAR_POP({argument})")).map_err(unfit)).transpose()?;
+        for (place, sum) in first.sums.iter().chain(squares.iter().flat_map(|found| &found.sums)).enumerate() {
+            if lanes.iter().any(|lane| lane.quantity.as_ref() == Some(&sum.quantity)) {
+                continue;
+            }
+            let row = sum.quantity.row_values(&view);
+            match Lane::new(Some(sum.quantity.clone()), row, rows) {
+                Some(lane) => lanes.push(lane),
+                // Without the squares a cube still has sums.
+                None if place >= first.sums.len() => {}
+                None => return Err(too_wide(text)),
+            }
+        }
+    }
+    Ok(lanes)
+}
+
+/// The schema of a query on cells: dimensions are clear, what the sums are of is encrypted, and there is nothing else.
+pub(crate) fn view_of(schema: &Schema, cube: &Cube) -> Result<Schema, CubeFault> {
+    view(schema, cube, &cube.sum)
+}
+
+fn view(schema: &Schema, cube: &Cube, sum: &[String]) -> Result<Schema, CubeFault> {
+    let mut summed = Vec::new();
+    for text in sum {
+        if schema.columns.iter().any(|column| column.name == *text) {
+            summed.push(text.clone());
+            continue;
+        }
+        let query = format!("SELECT SUM({text}) FROM {}", sql::quoted(&schema.table));
+        let unfit = |fault: PlanError| CubeFault::Expression { text: text.clone(), why: fault.to_string() };
+        summed.extend(sql::parse(schema, &query).map_err(unfit)?.columns());
+    }
+    let mut view = schema.all_clear();
+    for (column, declared) in view.columns.iter_mut().zip(&schema.columns) {
+        if cube.by.iter().any(|dimension| dimension.column == column.name) {
+            continue;
+        }
+        if !summed.contains(&column.name) {
+            column.protect = Protection::Drop;
+            continue;
+        }
+        let is_float = matches!(declared.kind, ColumnType::Float { .. });
+        let is_exact = type_bounds(declared.kind).is_some() && !declared.is_approximate();
+        // Sums of clear floats are sums of doubles, whatever their range.
+        if !is_exact || (is_float && declared.protect != Protection::Encrypt) {
+            return Err(CubeFault::NotExact { column: column.name.clone() });
+        }
+        if !matches!(declared.protect, Protection::Encrypt | Protection::Clear | Protection::Decide) {
+            return Err(CubeFault::NotStored { column: column.name.clone() });
+        }
+        *column = declared.clone();
+        column.protect = Protection::Encrypt;
+        column.purposes.clear();
+    }
+    Ok(view)
+}
+
+/// A grouped query over cells.
+pub(crate) struct OnCells {
+    pub(crate) grouped: Grouped,
+    /// The lane of each sum.
+    pub(crate) lanes: Vec<usize>,
+    /// The name of the column with the rows of each cell.
+    pub(crate) count: String,
+}
+
+/// A query of a table of so many rows, over cells; `None` where the cube does not answer it.
+pub(crate) fn compile(schema: &Schema, cube: &Cube, query: &Query, rows: u64) -> Option<OnCells> {
+    let (view, shape) = (view_of(schema, cube).ok()?, CubeShape::of(schema, cube).ok()?);
+    if !query.is_grouped() || !shape.axes.iter().all(|axis| is_constant_on_cells(axis, query)) {
+        return None;
+    }
+    let mut count = "rows of the cell".to_owned();
+    while view.column(&count).is_some() {
+        count.push('_');
+    }
+    let grouped = grouped::compile_cells(&view, query, rows, &count).ok()?;
+    let lane = |quantity: &Quantity| shape.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(quantity));
+    let lanes = grouped.sums.iter().map(|sum| lane(&sum.quantity)).collect::<Option<_>>()?;
+    Some(OnCells { grouped, lanes, count })
+}
+
+/// What stands for lane `index` in the owner's own table of cells.
+pub fn plain_encoding(index: usize, quantity: &Quantity) -> PrivateEncoding {
+    let public = Encoding { id: EncodingId(index as u32), params: PLAIN_PARAMS.to_owned(), packing: Packing::Sum(Sum { t_log2: 64 }) };
+    PrivateEncoding { public, quantity: quantity.clone(), max_abs: "1".to_owned(), secret_id: String::new() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why there can be no such cube.
+
+/// A fault of a cube.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CubeFault {
+    /// Bins that are none.
+    #[error("the bins of {column} have to rise, within the column's range")]
+    Bins {
+        /// The column.
+        column: String,
+    },
+    /// An expression that cannot be added up.
+    #[error("{text} cannot be added up: {why}")]
+    Expression {
+        /// The expression.
+        text: String,
+        /// The planner's words.
+        why: String,
+    },
+    /// A grain of another type.
+    #[error("{column} has no {grain}: it is no date")]
+    Grain {
+        /// The column.
+        column: String,
+        /// The grain.
+        grain: &'static str,
+    },
+    /// No dimension.
+    #[error("it has no dimension")]
+    NoDimension,
+    /// A column that there is not.
+    #[error("there is no column {column}")]
+    NoColumn {
+        /// Its name.
+        column: String,
+    },
+    /// A column with values that are added up approximately.
+    #[error("{column} cannot be added up exactly")]
+    NotExact {
+        /// The column.
+        column: String,
+    },
+    /// A column that is not in the table, or that nobody adds up.
+    #[error("{column} is not stored so that it can be used")]
+    NotStored {
+        /// The column.
+        column: String,
+    },
+    /// A text whose values nobody has listed.
+    #[error("{column} is a text: its values have to be listed, {{ column = \"{column}\", values = [\"…\"] }}")]
+    NoValues {
+        /// The column.
+        column: String,
+    },
+    /// A float, which has no values that could be counted.
+    #[error("{column} is a float: give it bins, {{ column = \"{column}\", bins = […] }}, and a range")]
+    Uncounted {
+        /// The column.
+        column: String,
+    },
+    /// More cells than a cube may have.
+    #[error("it would have {cells} cells ({by}), and {limit} are the most: declare ranges, or use months, years or bins")]
+    TooMany {
+        /// Cells that it would have.
+        cells: u64,
+        /// Most cells.
+        limit: u64,
+        /// The dimensions with their sizes.
+        by: String,
+    },
+    /// Sums of too many bits.
+    #[error("sums of {text} over max_rows rows have more than 126 bits")]
+    TooWide {
+        /// What is added up.
+        text: String,
+    },
+    /// A column that is a dimension twice.
+    #[error("{column} is a dimension twice")]
+    Twice {
+        /// The column.
+        column: String,
+    },
+}

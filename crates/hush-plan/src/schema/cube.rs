@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cubes as a schema declares them: sums over the rows of each cell of some dimensions, made when rows are encrypted.
+
+use super::Schema;
+use super::file::{lists_of_units, quoted, quoted_list};
+
+/// A cube: for each combination of values of some columns the number of rows, and sums over them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cube {
+    /// The dimensions; at least one, each of another column.
+    pub by: Vec<Dimension>,
+    /// What is added up beside rows: columns, with their squares, or expressions of columns, as SQL.
+    pub sum: Vec<String>,
+}
+
+/// A dimension of a cube: a column, and how its values make cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// The column.
+    pub column: String,
+    /// Which of its values are one cell.
+    pub grain: Grain,
+}
+
+/// The values that are one cell. Missing values are a cell of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grain {
+    /// Numbers between bounds: each of these, in units, begins a cell, and the lowest value of the column the first.
+    Bins(Vec<i128>),
+    /// Each value.
+    Each,
+    /// Dates of a month.
+    Month,
+    /// Dates of a quarter.
+    Quarter,
+    /// These texts, each by itself; there are no others.
+    Texts(Vec<String>),
+    /// Dates of a year.
+    Year,
+}
+
+impl Grain {
+    /// The grains of dates that have a word.
+    pub(crate) const OF_DATES: [(&'static str, Self); 3] =
+        [("month", Self::Month), ("quarter", Self::Quarter), ("year", Self::Year)];
+}
+
+impl Dimension {
+    /// Reads `month(admitted)`, or the name of a column.
+    pub(crate) fn named(schema: &Schema, text: &str) -> Self {
+        let each = Self { column: text.to_owned(), grain: Grain::Each };
+        if schema.columns.iter().any(|column| column.name == text) {
+            return each;
+        }
+        let grain = Grain::OF_DATES.into_iter().find_map(|(word, grain)| {
+            let column = text.strip_prefix(word)?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+            Some(Self { column: column.trim().to_owned(), grain })
+        });
+        grain.unwrap_or(each)
+    }
+
+    /// As a schema file has it.
+    pub(crate) fn written(&self, schema: &Schema) -> String {
+        let column = quoted(&self.column);
+        match &self.grain {
+            Grain::Each => column,
+            Grain::Bins(bins) => {
+                let kind = schema.columns.iter().find(|known| known.name == self.column).map(|known| known.kind);
+                let bins = kind.map(|kind| lists_of_units(kind, bins)).unwrap_or_default();
+                format!("{{ column = {column}, bins = {bins} }}")
+            }
+            Grain::Texts(texts) => {
+                let texts = quoted_list(texts.iter().map(String::as_str));
+                format!("{{ column = {column}, values = {texts} }}")
+            }
+            dates => {
+                let word = Grain::OF_DATES.into_iter().find(|(_, grain)| grain == dates);
+                quoted(&format!("{}({})", word.map_or("", |(word, _)| word), self.column))
+            }
+        }
+    }
+}
+
+impl Cube {
+    /// As a schema file has it.
+    pub(crate) fn written(&self, schema: &Schema) -> String {
+        let by: Vec<String> = self.by.iter().map(|dimension| dimension.written(schema)).collect();
+        let sum = quoted_list(self.sum.iter().map(String::as_str));
+        format!("{{ by = [{}], sum = {sum} }}", by.join(", "))
+    }
+}

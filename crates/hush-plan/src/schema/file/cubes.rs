@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading the cubes of a schema file.
+
+use toml::de::{DeTable, DeValue};
+
+use super::super::cube::{Cube, Dimension, Grain};
+use super::super::{Column, Schema};
+use super::SchemaError;
+use super::read::{Reader, SCHEMA, Value, bound_units};
+use crate::cube::CubeShape;
+
+/// Most cubes of a table.
+const MAX_CUBES: usize = 64;
+
+impl Reader<'_> {
+    /// The cubes, each worked out once.
+    pub(super) fn cubes(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<Cube>, SchemaError> {
+        let expected = "up to 64 cubes, [{ by = [\"ward\"], sum = [\"charges\"] }]";
+        let wrong = || self.wrong(value, SCHEMA, "cubes", expected);
+        let items = value.get_ref().as_array().filter(|items| items.len() <= MAX_CUBES).ok_or_else(wrong)?;
+        let cube = |item: &Value<'_>| {
+            let table = item.get_ref().as_table().ok_or_else(wrong)?;
+            let cube = self.cube(table, schema)?;
+            let shape = CubeShape::of(schema, &cube);
+            shape.map_err(|fault| SchemaError::Cube { line: self.line(item), fault })?;
+            Ok(cube)
+        };
+        items.iter().map(cube).collect()
+    }
+
+    fn cube(&self, table: &DeTable<'_>, schema: &Schema) -> Result<Cube, SchemaError> {
+        self.known_keys(table, &["by", "sum"], "a cube")?;
+        let dimensions = table.get("by").map(|value| {
+            let items = value.get_ref().as_array();
+            let expected = "a list of columns, of months such as \"month(admitted)\", or of { column, bins } and { column, values }";
+            let items = items.ok_or_else(|| self.wrong(value, "a cube", "by", expected))?;
+            items.iter().map(|item| self.dimension(item, schema)).collect()
+        });
+        let sum = table.get("sum").map(|value| self.texts(value, "a cube", "sum")).transpose()?;
+        Ok(Cube { by: dimensions.transpose()?.unwrap_or_default(), sum: sum.unwrap_or_default() })
+    }
+
+    fn dimension(&self, item: &Value<'_>, schema: &Schema) -> Result<Dimension, SchemaError> {
+        let expected = "a column, or { column = \"age\", bins = [18, 40] }, or { column = \"ward\", values = [\"A\"] }";
+        let wrong = || self.wrong(item, "a cube", "by", expected);
+        if let Some(text) = item.get_ref().as_str() {
+            return Ok(Dimension::named(schema, text));
+        }
+        let table = item.get_ref().as_table().ok_or_else(wrong)?;
+        self.known_keys(table, &["bins", "column", "values"], "a dimension")?;
+        let column = self.text_of(table.get("column").ok_or_else(wrong)?, "a dimension", "column")?;
+        let grain = match (table.get("bins"), table.get("values")) {
+            (None, None) => Grain::Each,
+            (Some(bins), None) => {
+                let known = schema.columns.iter().find(|known| known.name == column);
+                let units = |known: &Column, bin: &DeValue<'_>| bound_units(bin, known.kind);
+                let bins = bins.get_ref().as_array().zip(known).and_then(|(bins, known)| {
+                    bins.iter().map(|bin| units(known, bin.get_ref())).collect::<Option<_>>()
+                });
+                Grain::Bins(bins.ok_or_else(wrong)?)
+            }
+            (None, Some(values)) => Grain::Texts(self.texts(values, "a dimension", "values")?),
+            (Some(_), Some(_)) => return Err(wrong()),
+        };
+        Ok(Dimension { column, grain })
+    }
+}
