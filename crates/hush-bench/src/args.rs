@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hush_bench::{
-    analytics, appends, compactions, conditions, deletions, edge_grid, encryption, libraries, predictions,
-    split_table,
+    analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, libraries,
+    predictions, split_table,
 };
 use hush_terminal::size;
 
@@ -46,6 +46,8 @@ pub(crate) enum Benchmark {
     Compact(Compact),
     /// Questions about encrypted columns by every way that answers them, over several links
     Conditions(Conditions),
+    /// Sums over the cells of small dimensions, beside columns that come back
+    Cubes(Cubes),
     /// One row that goes out of a table, and one that gets a new value, found by clear and by sealed columns
     Delete(Delete),
     /// Predicted bytes and times of queries of every kind beside measured ones
@@ -159,6 +161,22 @@ pub(crate) struct Conditions {
     pub(crate) seed: u64,
     /// Repetitions of each query by each way
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cubes {
+    /// Rows of the table
+    #[arg(long, default_value_t = 6_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) rows: u64,
+    /// Seed of the table
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
+    /// Repetitions of each question
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
     /// Print JSON instead of a table
     #[arg(long)]
@@ -442,6 +460,13 @@ impl Conditions {
         let Self { rows, links, seed, repeat, .. } = self;
         let (rows, links) = (rows.clone(), links.clone());
         conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads }
+    }
+}
+
+impl Cubes {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> cubes::Options {
+        cubes::Options { rows: self.rows, seed: self.seed, repeat: self.repeat, threads }
     }
 }
 

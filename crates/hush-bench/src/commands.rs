@@ -7,8 +7,8 @@ use std::process::Command;
 
 use hush::{Error, ProfileInUse};
 use hush_bench::{
-    BenchError, analytics, appends, compactions, conditions, deletions, edge_grid, encryption, libraries,
-    predictions, split_table,
+    BenchError, analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption,
+    libraries, predictions, split_table,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -16,8 +16,8 @@ use hush_terminal::{say, visible};
 use serde::Serialize;
 
 use crate::args::{
-    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Delete, EdgeGrid, Encryption,
-    Libraries, LweAgcd, Predictions, SplitTable,
+    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Cubes, Delete, EdgeGrid,
+    Encryption, Libraries, LweAgcd, Predictions, SplitTable,
 };
 
 /// Runs a benchmark and prints its report.
@@ -31,6 +31,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Appends(args) => appends(args, threads),
         Benchmark::Compact(args) => compact(args, threads),
         Benchmark::Conditions(args) => conditions(args, threads),
+        Benchmark::Cubes(args) => cubes(args, threads),
         Benchmark::Delete(args) => delete(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
@@ -93,6 +94,13 @@ fn conditions(args: &Conditions, threads: usize) -> Result<(), Error> {
     let cases = conditions::run(&options).map_err(to_error)?;
     report(args.json, &cases, || conditions::text(&options, &cases))?;
     all_right("question", conditions::wrong(&cases))
+}
+
+fn cubes(args: &Cubes, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let measured = cubes::run(&options).map_err(to_error)?;
+    report(args.json, &measured, || cubes::text(&options, &measured))?;
+    all_right("question", cubes::wrong(&measured))
 }
 
 fn appends(args: &Appends, threads: usize) -> Result<(), Error> {

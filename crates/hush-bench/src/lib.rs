@@ -15,6 +15,7 @@ pub mod appends;
 mod axis;
 pub mod compactions;
 pub mod conditions;
+pub mod cubes;
 pub mod deletions;
 pub mod edge_grid;
 pub mod encryption;

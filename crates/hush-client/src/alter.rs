@@ -30,6 +30,7 @@ use hush_table::manifest::{ChangeKind, MAX_EARLIER_GENERATIONS};
 
 use self::clear::ClearFiles;
 pub use self::error::AlterError;
+use crate::cube;
 use crate::columns::{keys_of, new_secret_id};
 use crate::compact::{CompactOptions, Which, compact, require_recoverable};
 use crate::destination::{Committed, Committer, Destination, Edit, Next};
@@ -263,8 +264,10 @@ impl Edit for Begin<'_> {
         let interim = if waits { schema_after(before, &as_before)? } else { schema.clone() };
         let outgrown = if waits { outgrown } else { Vec::new() };
         self.report.encodings = new.len() as u64;
+        let cubes = cube::renumbered(&present.half, (self.alteration, &interim), &next);
         let mut half = PrivateHalf {
             sealed: Vec::new(),
+            cubes,
             encodings: in_order(kept.into_iter().chain(outgrown).chain(new)),
             schema: interim,
             pending: waits.then(|| schema.clone()),
@@ -318,8 +321,8 @@ impl Edit for Finish<'_> {
         }
         next.version = next.version.saturating_add(1);
         next.begin_generation();
-        let half =
-            PrivateHalf { schema, encodings: kept, pending: None, sealed: present.half.sealed.clone() };
+        let (sealed, cubes) = (present.half.sealed.clone(), cube::renumbered(&present.half, (&Alteration::default(), &schema), &next));
+        let half = PrivateHalf { schema, encodings: kept, pending: None, sealed, cubes };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);
         next.sealed_schema = self.offered.seal(&half, keys_of(self.owner, &next))?;

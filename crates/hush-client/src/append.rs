@@ -14,9 +14,9 @@ use hush_table::manifest::{ChangeKind, MAX_BATCHES};
 use hush_table::source::{Source, SourceError};
 use hush_table::{AppendId, Appender, Batch, BatchTag, Digest, Manifest, PartEntry, SignedManifest};
 
-use crate::chunk::ChunkPlan;
+use crate::chunk::{ChunkPlan, Encrypted};
 use crate::destination::{Committed, Committer, Destination, Edit, Next};
-use crate::encrypt::{Encrypted, Made, Rows};
+use crate::encrypt::{Made, Rows};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
@@ -143,18 +143,20 @@ impl RowStore<'_> {
         hush_ring::os_random(&mut id)?;
         let id = AppendId::from_bytes(id);
         let keys = keys.present();
-        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id);
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half)?;
+        let maker = plan.cubes.maker(keys.pads.copied());
         let pool = thread_pool(self.threads)?;
         let rows = Rows { source, schema, pool: &pool, memory_limit: self.memory_limit };
         let flow = rows.flow(&plan)?;
         let appender = Appender::new(self.destination.store(), manifest.manifest(), id)?;
-        let mut appender =
-            appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
+        let appender = appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
+        let mut appender = appender.with_cubes(maker.hook());
         let (mut fingerprints, mut count, mut sent) = (Vec::new(), 0_u64, 0);
         let encrypted = rows.encrypt(&plan, flow, fingerprinted, progress, |made: Made| {
             count += made.rows as u64;
             fingerprints.extend(made.fingerprint);
-            if let Some(Encrypted { clear, chunk }) = made.encrypted {
+            if let Some(Encrypted { clear, chunk, cells }) = made.encrypted {
+                maker.add(&cells);
                 appender.push(&clear, chunk)?;
                 sent = self.destination.send(appender.stored(), sent)?;
             }

@@ -4,6 +4,7 @@
 // Answers come from an untrusted server, so items that may be absent are read with `get`.
 #![warn(clippy::indexing_slicing)]
 
+mod cells;
 mod clear;
 mod gathered;
 mod groups;
@@ -19,7 +20,7 @@ pub(crate) use rows::positions;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
-use hush_plan::plan::{OwnQuery, SlotExpr, Task};
+use hush_plan::plan::{CellsQuery, OwnQuery, SlotExpr, Task};
 use hush_plan::schema::Column;
 use hush_plan::{
     EncodingId, Limits, OwnerPlan, Protection, Query, QueryPlan, ServerPlan, Shown, WayName, plan_query,
@@ -28,7 +29,9 @@ use hush_remote::Progress;
 use hush_table::{CHUNK_ROWS, Manifest};
 
 use crate::account::{AnswerCounts, Moved, Phases};
+use crate::cube;
 use crate::error::ClientError;
+use crate::finish::finish;
 use crate::precision::errors;
 use crate::release::{Counted, Release, Releases, approximate};
 use crate::table::OwnedTable;
@@ -193,6 +196,23 @@ impl OwnedTable {
         }
     }
 
+    /// The result of a grouped query on the cells of a cube.
+    fn answer_on_cells(
+        &self,
+        (cells, own): (&CellsQuery, &OwnQuery),
+        plan: &QueryPlan,
+        answer: &Answer<'_>,
+    ) -> Result<Vec<RecordBatch>, ClientError> {
+        let asked = &Asked { table: self, owner: &plan.owner, release: None };
+        let merged = match (&answer.encrypted, &plan.server.task) {
+            (EncryptedHalf::Rows(chunks), Task::Rows(task)) => {
+                cells::merge(asked, (cells, own), task, answer, chunks)?
+            }
+            _ => return Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
+        };
+        finish(merged, &plan.owner.final_sql)
+    }
+
     /// The table `merged` of a plan, from its answer.
     fn merge(
         &self,
@@ -239,7 +259,8 @@ fn require_rows(plan: &ServerPlan, counts: &AnswerCounts, manifest: &Manifest) -
     let Task::Rows(task) = &plan.task else { return Ok(()) };
     let in_chunks: u64 = counts.chunks.iter().map(|rows| (*rows).min(CHUNK_ROWS.into())).sum();
     let most = task.limit.unwrap_or(u64::MAX).min(if task.object_count() > 0 { in_chunks } else { u64::MAX });
-    if plan.predicate.is_none() && task.limit.is_none() && counts.rows != manifest.living_rows() {
+    let all = task.cube.map_or_else(|| manifest.living_rows(), |number| cube::rows_beside(manifest, number));
+    if plan.predicate.is_none() && task.limit.is_none() && counts.rows != all {
         return Err(ClientError::Answer { what: "it does not have all rows of the table".into() });
     }
     if counts.rows > most {

@@ -2,12 +2,13 @@
 //! Encrypting one chunk: every encoded column, and the sealed ones.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{Field, Schema as ArrowSchema};
+use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use hush_encode::quantity_values;
+use hush_encode::{clear_rows, quantity_values};
 use hush_keys::{Encryptor, SealKey, TableKeys};
 use hush_plan::Schema;
 use hush_plan::schema::Column;
@@ -17,7 +18,9 @@ use zeroize::Zeroizing;
 
 use crate::columns::ColumnKeys;
 use crate::copy;
+use crate::cube::{CubePlan, CubeRows};
 use crate::error::ClientError;
+use crate::private::PrivateHalf;
 use crate::scheme::Scheme;
 
 /// Everything that encrypts a table's chunks.
@@ -32,6 +35,16 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) scheme: &'a dyn Scheme,
     /// The append that the chunks are of.
     pub(crate) append: Option<AppendId>,
+    /// The cubes that their rows add to.
+    pub(crate) cubes: Arc<CubePlan>,
+}
+
+/// A chunk as writers take it.
+pub(crate) struct Encrypted {
+    pub(crate) clear: RecordBatch,
+    pub(crate) chunk: EncodedChunk,
+    /// What its rows add to each cube.
+    pub(crate) cells: Vec<CubeRows>,
 }
 
 impl<'a> ChunkPlan<'a> {
@@ -48,12 +61,35 @@ impl<'a> ChunkPlan<'a> {
             Some((seal, column, *positions.get(seal.name.as_str())?))
         });
         let sealed = sealed.collect();
-        Self { keys, positions, sealed, scheme, append: None }
+        Self { keys, positions, sealed, scheme, append: None, cubes: Arc::default() }
+    }
+
+    /// With the cubes of a table.
+    ///
+    /// # Errors
+    /// As [`CubePlan::of`].
+    pub(crate) fn with_cubes(self, half: &PrivateHalf) -> Result<Self, ClientError> {
+        Ok(Self { cubes: Arc::new(CubePlan::of(half)?), ..self })
     }
 
     /// Encrypts chunks of an append.
     pub(crate) fn of_append(self, id: AppendId) -> Self {
         Self { append: Some(id), ..self }
+    }
+
+    /// Encrypts the batch of this schema as chunk `index`, with its clear columns and cells.
+    ///
+    /// # Errors
+    /// As [`ChunkPlan::encrypt`]; [`ClientError::NoCell`].
+    pub(crate) fn make(
+        &self,
+        encryptor: &mut Encryptor,
+        (index, batch): (u32, &RowBatch),
+        (schema, clear): (&Schema, &SchemaRef),
+    ) -> Result<Encrypted, ClientError> {
+        let chunk = self.encrypt(encryptor, index, batch)?;
+        let (clear, cells) = (clear_rows(schema, clear, batch)?, self.cubes.rows(schema, batch)?);
+        Ok(Encrypted { clear, chunk, cells })
     }
 
     /// Encrypts the batch as chunk `index` under a fresh seed.

@@ -19,7 +19,7 @@ mod tests;
 use std::ops::Range;
 use std::time::Duration;
 
-use hush_encode::{clear_rows, clear_schema};
+use hush_encode::clear_schema;
 use hush_keys::{Encryptor, OwnerSeed};
 use hush_remote::Progress;
 use hush_system::memory::peak_resident_bytes;
@@ -36,7 +36,7 @@ use self::line::{Files, Line, Stored};
 use self::read::Reader;
 use crate::chunk::ChunkPlan;
 use crate::destination::{Committed, Committer, Destination, Edit, Next};
-use crate::encrypt::{Encrypted, check_memory, flow_of};
+use crate::encrypt::{check_memory, flow_of};
 use crate::error::ClientError;
 use crate::owner::OwnerKey;
 use crate::pins::Pins;
@@ -277,20 +277,20 @@ impl<'a> Compaction<'a> {
         hush_ring::os_random(&mut id)?;
         let id = AppendId::from_bytes(id);
         let keys = keys.present();
-        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id);
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half)?;
+        let maker = plan.cubes.maker(keys.pads.copied());
         let pool = thread_pool(self.options.threads)?;
         let read_bytes = step.parts().iter().map(bytes_of).max().unwrap_or(0);
         let flow = flow_of(schema, &plan, &pool, self.options.memory_limit, read_bytes)?;
         let appender = Appender::new(destination.store(), step.present.manifest(), id)?;
         let appender = appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
+        let appender = appender.with_cubes(maker.hook());
         let clear = clear_schema(schema);
-        let encrypt =
-            |encryptor: &mut Encryptor, index: u32, batch: &RowBatch| -> Result<Encrypted, ClientError> {
-                let chunk = plan.encrypt(encryptor, index, batch)?;
-                Ok(Encrypted { clear: clear_rows(schema, &clear, batch)?, chunk })
-            };
+        let encrypt = |encryptor: &mut Encryptor, index: u32, batch: &RowBatch| {
+            plan.make(encryptor, (index, batch), (schema, &clear))
+        };
         let before = peak_resident_bytes();
-        let mut line = Line::new(&self.reader, &encrypt, &pool, flow, appender);
+        let mut line = Line::new(&self.reader, &encrypt, &pool, flow, (appender, maker));
         for (place, entry) in step.placed() {
             let files = Files::of(self.place, destination, entry)?;
             self.reader.each_chunk(files.store(), step.present.manifest(), (place, entry), |chunk| {

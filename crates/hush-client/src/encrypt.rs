@@ -22,14 +22,15 @@ use hush_table::{
 };
 
 use self::journal::{Journal, Recorder};
-pub(crate) use self::line::{Encrypted, Made};
+pub(crate) use self::line::Made;
 pub(crate) use self::memory::Flow;
 use self::memory::Need;
 pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
 pub(crate) use self::parted::encrypt_parts;
 pub(crate) use self::rows::{Rows, check_memory, flow_of};
-use crate::chunk::ChunkPlan;
+use crate::chunk::{ChunkPlan, Encrypted};
+use crate::cube::CubeMaker;
 use crate::error::ClientError;
 use crate::pins::Pins;
 use crate::private::PrivateHalf;
@@ -94,7 +95,8 @@ impl Encryption<'_> {
         }
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
         let keys = DomainKeys::derive(of_domain, &half.encodings, &half.first_numbered())?;
-        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme);
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_cubes(half)?;
+        let maker = plan.cubes.maker(of_domain.cube_pads());
         let layout = TableLayout {
             clear: clear_schema(schema),
             encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
@@ -115,8 +117,9 @@ impl Encryption<'_> {
         let begun =
             TableWriter::resume(self.store, identity, layout, stored).map_err(|error| self.changed(error));
         let writer = begun?.with_record().with_roots(sealed_roots.clone());
-        let mut writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
-        let written = self.write_chunks(&rows, &plan, flow, &mut writer, recorder.as_mut(), progress);
+        let writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
+        let mut writer = writer.with_cubes(maker.hook());
+        let written = self.write_chunks(&rows, (&plan, &maker), flow, &mut writer, recorder.as_mut(), progress);
         if let Err(error) = written {
             // Neither a disk or a store that fails nor other data take back what is stored.
             if matches!(
@@ -135,7 +138,7 @@ impl Encryption<'_> {
     fn write_chunks(
         &self,
         rows: &Rows<'_>,
-        plan: &ChunkPlan<'_>,
+        (plan, maker): (&ChunkPlan<'_>, &CubeMaker),
         flow: Flow,
         writer: &mut TableWriter,
         mut recorder: Option<&mut Recorder>,
@@ -146,7 +149,8 @@ impl Encryption<'_> {
             if let (Some(recorder), Some(fingerprint)) = (&mut recorder, fingerprint) {
                 recorder.chunk(fingerprint)?;
             }
-            if let Some(Encrypted { clear, chunk }) = encrypted {
+            if let Some(Encrypted { clear, chunk, cells }) = encrypted {
+                maker.add(&cells);
                 writer.push(&clear, chunk)?;
                 recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(writer))?;
             }

@@ -122,6 +122,16 @@ pub enum ClientError {
         /// The row's number in what was given, from 1.
         row: u64,
     },
+    /// A value that no cell of a cube is for.
+    #[error(
+        "row {row}, column {column}: its value has no cell in a cube of the schema\n  Ways out: a range that holds it, or the text among the cube's values. Nothing was written."
+    )]
+    NoCell {
+        /// The row's number in what was given, from 1.
+        row: u64,
+        /// The column.
+        column: String,
+    },
     /// Two rows with one key.
     #[error(
         "rows {first} and {second} have the same key\n  Way out: leave one out; or a key of more columns. Nothing was written."

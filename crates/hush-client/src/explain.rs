@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::account::{AnswerCounts, Phases};
 use crate::ask::Outcome;
 use crate::copy;
+use crate::cube;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
 use crate::private::PrivateHalf;
@@ -180,7 +181,8 @@ impl OwnedTable {
                 AnswerCounts { rows: groups.min(plan.cost.max_groups), ..AnswerCounts::default() }
             }
             Task::Rows(task) => {
-                let (rows, chunks) = shape(self.manifest.manifest(), &self.half).all_matching(task.limit);
+                let shape = shape(self.manifest.manifest(), &self.half);
+                let (rows, chunks) = shape.read_by(&plan.server.task).all_matching(task.limit);
                 AnswerCounts { rows, regrouped: groups, chunks, clear_bytes: 0 }
             }
         };
@@ -252,6 +254,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         lacking: Strata::of(manifest).into_lacking(),
         clear: manifest.clear_columns.iter().map(clear).collect(),
         sealed: Some(under_seal(manifest, half)),
+        cubes: cube::spreads(manifest, half),
     }
 }
 

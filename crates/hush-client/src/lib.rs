@@ -28,6 +28,7 @@ mod columns;
 mod compact;
 mod compare;
 mod copy;
+mod cube;
 #[cfg(test)]
 mod corpus;
 mod data;

@@ -26,6 +26,8 @@ pub struct PrivateHalf {
     pub encodings: Vec<PrivateEncoding>,
     /// Names of the columns under a seal, in the order of their numbers: sealed ones, and encrypted ones with a copy.
     pub sealed: Vec<String>,
+    /// Numbers of the schema's cubes. A number means one shape: cubes of other cells or bits have others.
+    pub cubes: Vec<u32>,
     /// The schema that the table gets once all parts have the encodings that it needs.
     pub pending: Option<Schema>,
 }
@@ -39,6 +41,9 @@ struct Stored {
     /// Absent where it is the order of the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sealed: Option<Vec<String>>,
+    /// Absent where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    cubes: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<String>,
 }
@@ -51,7 +56,8 @@ fn in_order(schema: &Schema) -> Vec<String> {
 impl PrivateHalf {
     /// The half of a table that is encrypted from its source.
     pub fn new(schema: Schema, encodings: Vec<PrivateEncoding>) -> Self {
-        Self { sealed: in_order(&schema), schema, encodings, pending: None }
+        let cubes = (0..).take(schema.cubes.len()).collect();
+        Self { sealed: in_order(&schema), cubes, schema, encodings, pending: None }
     }
 
     /// The columns under a seal with their numbers in a manifest.
@@ -74,6 +80,7 @@ impl PrivateHalf {
             schema: to_toml(&self.schema),
             encodings: self.encodings.clone(),
             sealed: (self.sealed != in_order(&self.schema)).then(|| self.sealed.clone()),
+            cubes: self.cubes.clone(),
             pending: self.pending.as_ref().map(to_toml),
         };
         let json = serde_json::to_vec(&stored)
@@ -153,7 +160,10 @@ impl PrivateHalf {
         let read = |text: &String| from_toml(text).map_err(|_| unreadable("not a schema"));
         let (schema, pending) = (read(&stored.schema)?, stored.pending.as_ref().map(read).transpose()?);
         let sealed = stored.sealed.unwrap_or_else(|| in_order(&schema));
-        Ok(Self { schema, encodings: stored.encodings, sealed, pending })
+        if stored.cubes.len() != schema.cubes.len() {
+            return Err(unreadable("of other cubes than its numbers"));
+        }
+        Ok(Self { schema, encodings: stored.encodings, sealed, cubes: stored.cubes, pending })
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hush_keys::{OwnerSeed, TableKeys, TableRoots};
+use hush_keys::{OwnerSeed, PadKey, TableKeys, TableRoots};
 use hush_plan::PrivateEncoding;
 use hush_table::Manifest;
 
@@ -63,6 +63,8 @@ pub(crate) struct DomainKeys {
     pub(crate) columns: ColumnKeys,
     /// Of the columns under a seal, numbers rising.
     pub(crate) seals: Vec<Seal>,
+    /// Of the pads of cubes.
+    pub(crate) pads: PadKey,
 }
 
 impl DomainKeys {
@@ -76,7 +78,7 @@ impl DomainKeys {
         sealed: &[(u32, &str)],
     ) -> Result<Self, ClientError> {
         let columns = ColumnKeys::derive(keys, encodings)?;
-        Ok(Self { columns, seals: seals_of(keys, sealed.iter().copied()) })
+        Ok(Self { columns, seals: seals_of(keys, sealed.iter().copied()), pads: keys.cube_pads() })
     }
 }
 

@@ -55,6 +55,7 @@ mod kept;
 pub mod keyfile;
 #[cfg(all(test, target_os = "linux"))]
 mod leftovers;
+mod pads;
 mod public;
 mod release;
 mod roots;
@@ -73,6 +74,7 @@ pub use encrypt::{
 pub use error::{DecryptError, EncryptError};
 pub use hush_system::{Hardening, harden_process};
 pub use kept::RootName;
+pub use pads::PadKey;
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};
 pub use roots::TableRoots;

@@ -13,6 +13,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::batch::BatchKey;
 use crate::kept::{Home, KeptRoots};
+use crate::pads::PadKey;
 use crate::release::ReleaseKey;
 use crate::secret::SecretKey;
 
@@ -199,6 +200,11 @@ impl<'a> TableKeys<'a> {
         self.seal_key(CONTEXT_SEALED_ROOTS, &[])
     }
 
+    /// The key of the pads of cubes.
+    pub fn cube_pads(&self) -> PadKey {
+        wiping_stack(|| PadKey::from_bytes(blake3::derive_key(CONTEXT_PADS, &self.material(&[]))))
+    }
+
     /// The key of the journal of an encryption that may be interrupted.
     pub fn journal_seal(&self) -> SealKey {
         self.seal_key(CONTEXT_SEALED_JOURNAL, &[])
@@ -316,6 +322,7 @@ const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly13
 const CONTEXT_SEALED_JOURNAL: &str = "hushtable v2 sealed journal of an encryption XChaCha20-Poly1305";
 const CONTEXT_SEALED_LEDGER: &str = "hushtable v2 sealed ledger of releases XChaCha20-Poly1305";
 const CONTEXT_SEALED_ROOTS: &str = "hushtable v2 sealed roots of domains XChaCha20-Poly1305";
+const CONTEXT_PADS: &str = "hushtable v2 key of the pads of cubes";
 const CONTEXT_RELEASE: &str = "hushtable v2 key of the noise on released numbers";
 const CONTEXT_SEALED_SCHEMA: &str = "hushtable v2 sealed schema XChaCha20-Poly1305";
 

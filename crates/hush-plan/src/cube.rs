@@ -38,7 +38,7 @@ pub const MAX_CELLS: u64 = 1 << 20;
 /// Most bits of a lane: owners add up in 128.
 const MAX_LANE_BITS: u64 = 126;
 /// Parameters of quantities in the owner's own table of cells, in which nothing is encrypted.
-const PLAIN_PARAMS: &str = "n12_q2x46";
+const PLAIN_PARAMS: &str = "n12_q2x46_sec128_v1";
 
 /// A cube of a schema.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,11 @@ impl CubeShape {
         let cells = axes.iter().fold(1_u64, |cells, axis| cells.saturating_mul(axis.len() as u64));
         if cells > MAX_CELLS {
             let by = axes.iter().map(|axis| format!("{} {}", axis.column, axis.len()));
-            return Err(CubeFault::TooMany { cells, limit: MAX_CELLS, by: by.collect::<Vec<_>>().join(" × ") });
+            return Err(CubeFault::TooMany {
+                cells,
+                limit: MAX_CELLS,
+                by: by.collect::<Vec<_>>().join(" × "),
+            });
         }
         let rows = schema.max_rows.max(1);
         let lanes = lanes(schema, cube, rows)?;
@@ -119,10 +123,19 @@ impl CubeShape {
         self.lanes.iter().map(|lane| u64::from(lane.bits)).sum()
     }
 
+    /// Whether another cube, perhaps of columns of other names, has the same cells, and lanes of the same numbers.
+    pub fn has_form_of(&self, other: &Self) -> bool {
+        let lane = |lane: &Lane| (lane.low, lane.bits);
+        self.axes.len() == other.axes.len()
+            && self.axes.iter().zip(&other.axes).all(|(one, other)| one.has_form_of(other))
+            && self.lanes.iter().map(lane).eq(other.lanes.iter().map(lane))
+    }
+
     /// The columns that cells are made of.
     pub fn columns(&self) -> Vec<&str> {
         let summed = self.lanes.iter().flat_map(|lane| lane.quantity.iter().flat_map(Quantity::columns));
-        let mut columns: Vec<&str> = self.axes.iter().map(|axis| axis.column.as_str()).chain(summed).collect();
+        let mut columns: Vec<&str> =
+            self.axes.iter().map(|axis| axis.column.as_str()).chain(summed).collect();
         columns.sort_unstable();
         columns.dedup();
         columns
@@ -146,7 +159,8 @@ fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault
         let unfit = |fault: PlanError| CubeFault::Expression { text: text.clone(), why: fault.to_string() };
         let first = asked(&format!("SUM({argument}), COUNT({argument})")).map_err(unfit)?;
         let squares = is_column.then(|| asked(&format!("VAR_POP({argument})")).map_err(unfit)).transpose()?;
-        for (place, sum) in first.sums.iter().chain(squares.iter().flat_map(|found| &found.sums)).enumerate() {
+        for (place, sum) in first.sums.iter().chain(squares.iter().flat_map(|found| &found.sums)).enumerate()
+        {
             if lanes.iter().any(|lane| lane.quantity.as_ref() == Some(&sum.quantity)) {
                 continue;
             }
@@ -223,14 +237,19 @@ pub(crate) fn compile(schema: &Schema, cube: &Cube, query: &Query, rows: u64) ->
         count.push('_');
     }
     let grouped = grouped::compile_cells(&view, query, rows, &count).ok()?;
-    let lane = |quantity: &Quantity| shape.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(quantity));
+    let lane =
+        |quantity: &Quantity| shape.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(quantity));
     let lanes = grouped.sums.iter().map(|sum| lane(&sum.quantity)).collect::<Option<_>>()?;
     Some(OnCells { grouped, lanes, count })
 }
 
 /// What stands for lane `index` in the owner's own table of cells.
 pub fn plain_encoding(index: usize, quantity: &Quantity) -> PrivateEncoding {
-    let public = Encoding { id: EncodingId(index as u32), params: PLAIN_PARAMS.to_owned(), packing: Packing::Sum(Sum { t_log2: 64 }) };
+    let public = Encoding {
+        id: EncodingId(index as u32),
+        params: PLAIN_PARAMS.to_owned(),
+        packing: Packing::Sum(Sum { t_log2: 64 }),
+    };
     PrivateEncoding { public, quantity: quantity.clone(), max_abs: "1".to_owned(), secret_id: String::new() }
 }
 

@@ -74,7 +74,12 @@ pub(crate) fn compile_cells(
     compile_from(schema, query, rows, Some(count))
 }
 
-fn compile_from(schema: &Schema, query: &Query, rows: u64, count: Option<&str>) -> Result<Grouped, PlanError> {
+fn compile_from(
+    schema: &Schema,
+    query: &Query,
+    rows: u64,
+    count: Option<&str>,
+) -> Result<Grouped, PlanError> {
     if let Some(filter) = &query.filter {
         check_clear(schema, filter, Clause::Where)?;
     }

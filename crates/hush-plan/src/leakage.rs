@@ -41,6 +41,12 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             "how many sealed copies there are ({copies}), and by their sizes the bits of their declared ranges, and which may miss values"
         ));
     }
+    if !schema.cubes.is_empty() {
+        let count = schema.cubes.len();
+        table.push(format!(
+            "how many cubes there are ({count}), how many cells each has and of how many bits, and which parts have which"
+        ));
+    }
     if schema.edge {
         table.push(
             "of each delivery of a device: its key, when it came, its number of rows, whether you took it, and which rows of the \

@@ -11,7 +11,7 @@ pub use crate::aggregates::{
     Fraction, JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
 };
 pub use owner::{
-    JointMoments, LinearForm, Moment, OutputType, OwnColumn, OwnQuery, CellsQuery, OwnerAggregate, OwnerPlan,
+    CellsQuery, JointMoments, LinearForm, Moment, OutputType, OwnColumn, OwnQuery, OwnerAggregate, OwnerPlan,
     OwnerProgram, ProductMoments, ProgramOutput, ProgramSource, Regroup,
 };
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};

@@ -51,6 +51,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         notes: Vec::new(),
         products: Vec::new(),
         moments: Vec::new(),
+        cubes: Vec::new(),
         edge: false,
         erasable: false,
         allow: crate::limits::Shown::ALL,

@@ -14,7 +14,7 @@ use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
 use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};
-use hush_plan::{EncodingId, PrivateEncoding, ServerPlan};
+use hush_plan::{EncodingId, OwnerPlan, PrivateEncoding, ServerPlan};
 use hush_table::Digest;
 
 use super::{Asked, answer_error, groups, local, rows, serialised};
@@ -43,6 +43,18 @@ pub(super) fn merge(
     let clear = named(table, regroup, &clear)?;
     let local = local_table(table, task, &clear, &quantities)?;
     let task = renumbered(&regroup.task, &task.fetch)?;
+    grouped_here(&local, owner, &task)
+}
+
+/// Evaluates a task on a table of the owner's own, and builds `merged`.
+///
+/// # Errors
+/// None but bugs.
+pub(super) fn grouped_here(
+    local: &OwnedTable,
+    owner: &OwnerPlan,
+    task: &AggregateTask,
+) -> Result<RecordBatch, ClientError> {
     let plan = ServerPlan {
         format: PLAN_FORMAT,
         table: local.half.schema.table.clone(),
@@ -57,7 +69,7 @@ pub(super) fn merge(
     answer.expect(local.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
     match &answer.encrypted {
         EncryptedHalf::Aggregate(sums) => {
-            groups::merge(&Asked { table: &local, owner, release: None }, &task, &answer, sums, &[])
+            groups::merge(&Asked { table: local, owner, release: None }, task, &answer, sums, &[])
         }
         EncryptedHalf::Rows(_) => Err(ClientError::Internal { what: "rows where groups were asked for" }),
     }
@@ -92,8 +104,8 @@ fn local_table(
         Ok(encoding)
     });
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
-    let half =
-        PrivateHalf { schema: table.half.schema.clone(), encodings, sealed: Vec::new(), pending: None };
+    let (schema, cubes) = (table.half.schema.clone(), table.half.cubes.clone());
+    let half = PrivateHalf { schema, encodings, cubes, sealed: Vec::new(), pending: None };
     local::table(half, clear, quantities, table.costs.threads)
 }
 

@@ -57,7 +57,7 @@ pub(super) fn on_columns(
 }
 
 /// The schema of what came back, with nothing encrypted.
-fn opened_schema(schema: &Schema, own: &OwnQuery) -> Schema {
+pub(super) fn opened_schema(schema: &Schema, own: &OwnQuery) -> Schema {
     let mut schema = schema.all_clear();
     let used = own.query.columns();
     for column in schema.columns.iter_mut().filter(|column| !used.contains(&column.name)) {
@@ -67,7 +67,7 @@ fn opened_schema(schema: &Schema, own: &OwnQuery) -> Schema {
 }
 
 /// The columns under their names, as clear columns are stored.
-fn opened(schema: &Schema, own: &OwnQuery, found: &rows::Fetched) -> Result<RecordBatch, ClientError> {
+pub(super) fn opened(schema: &Schema, own: &OwnQuery, found: &rows::Fetched) -> Result<RecordBatch, ClientError> {
     let missing = || ClientError::Internal { what: "the plan does not fetch a column that it reads" };
     let place = |names: &[String], name: &str| names.iter().position(|other| other == name);
     let described = clear_schema(schema);

@@ -104,6 +104,9 @@ impl OwnedTable {
             let manifest = self.manifest.manifest();
             let mut counts = counts(&answer, manifest.rows)?;
             require_rows(&plan.server, &counts, manifest)?;
+            if let (Some(cells), Some(own)) = (&plan.owner.cells, &plan.owner.own) {
+                return Ok((self.answer_on_cells((cells, own), plan, &answer)?, counts));
+            }
             if let Some(own) = &plan.owner.own {
                 return Ok((self.answer_own(own, plan, &answer, release)?, counts));
             }

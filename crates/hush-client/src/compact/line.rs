@@ -11,8 +11,10 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::read::{Reader, Sealed};
 use super::rows::Gathered;
+use crate::chunk::Encrypted;
+use crate::cube::CubeMaker;
 use crate::destination::Destination;
-use crate::encrypt::{Encrypted, Flow};
+use crate::encrypt::Flow;
 use crate::error::ClientError;
 use crate::place::TablePlace;
 
@@ -79,6 +81,7 @@ pub(super) struct Line<'a> {
     gathered: Gathered,
     next_chunk: u32,
     appender: Appender,
+    maker: CubeMaker,
     /// Parts that were sent on.
     sent: usize,
 }
@@ -90,7 +93,7 @@ impl<'a> Line<'a> {
         encrypt: &'a Encrypting<'a>,
         pool: &'a rayon::ThreadPool,
         flow: Flow,
-        appender: Appender,
+        (appender, maker): (Appender, CubeMaker),
     ) -> Self {
         let (waiting, gathered) = (Vec::new(), Gathered::new());
         Self {
@@ -103,6 +106,7 @@ impl<'a> Line<'a> {
             gathered,
             next_chunk: 0,
             appender,
+            maker,
             sent: 0,
         }
     }
@@ -142,7 +146,8 @@ impl<'a> Line<'a> {
                 .map_init(Encryptor::new, |encryptor, (index, batch)| encrypt(encryptor, *index, batch));
             made.collect::<Result<_, ClientError>>()
         })?;
-        for Encrypted { clear, chunk } in encrypted {
+        for Encrypted { clear, chunk, cells } in encrypted {
+            self.maker.add(&cells);
             self.appender.push(&clear, chunk)?;
             self.sent = destination.send(self.appender.stored(), self.sent)?;
         }

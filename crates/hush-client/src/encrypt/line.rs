@@ -4,16 +4,13 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use hush_encode::clear_rows;
 use hush_keys::Encryptor;
 use hush_plan::Schema;
-use hush_table::EncodedChunk;
 use hush_table::source::{ChunkTyper, RawChunk, SourceError};
 use rayon::Scope;
 
-use crate::chunk::ChunkPlan;
+use crate::chunk::{ChunkPlan, Encrypted};
 use crate::error::ClientError;
 
 /// Types and encrypts chunks.
@@ -41,12 +38,6 @@ pub(crate) struct Made {
     pub(crate) fingerprint: Option<u128>,
     /// `None` if it is stored.
     pub(crate) encrypted: Option<Encrypted>,
-}
-
-/// A chunk as the writer takes it.
-pub(crate) struct Encrypted {
-    pub(crate) clear: RecordBatch,
-    pub(crate) chunk: EncodedChunk,
 }
 
 /// A chunk that a thread works on.
@@ -88,8 +79,7 @@ impl<'a> Line<'a> {
         let encrypted = if is_stored {
             None
         } else {
-            let chunk = self.plan.encrypt(&mut worker.encryptor, index, &batch)?;
-            Some(Encrypted { clear: clear_rows(self.schema, self.clear, &batch)?, chunk })
+            Some(self.plan.make(&mut worker.encryptor, (index, &batch), (self.schema, self.clear))?)
         };
         idle().push(worker);
         Ok(Made { rows: batch.rows, fingerprint, encrypted })

@@ -73,7 +73,7 @@ impl Need {
     pub(super) fn of(schema: &Schema, plan: &ChunkPlan<'_>, decode: u64) -> Self {
         // A program that does other things beside this, such as Python, has taken more already.
         let program = PROGRAM_BYTES.max(resident_bytes().unwrap_or(0));
-        let mut need = Self { fixed: program + decode, ..Self::default() };
+        let mut need = Self { fixed: program + decode + plan.cubes.bytes(), ..Self::default() };
         for column in &schema.columns {
             let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
             need.raw += ROWS * raw_cell_bytes(column.kind);

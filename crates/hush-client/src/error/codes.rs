@@ -64,6 +64,7 @@ impl ClientError {
             Self::ManyRows { .. } => "HUSH-C093",
             Self::DroppedColumn { .. } => "HUSH-C094",
             Self::NeedsColumn { .. } => "HUSH-C095",
+            Self::NoCell { .. } => "HUSH-C096",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -114,6 +115,7 @@ impl ClientError {
             | Self::ManyRows { .. }
             | Self::MissingKeys { .. }
             | Self::NeedsColumn { .. }
+            | Self::NoCell { .. }
             | Self::NoRows { .. }
             | Self::NullKey { .. }
             | Self::OtherBatch { .. }

@@ -8,6 +8,8 @@
 //! | `quantile_cont(x, numerator, denominator)` | between those at `⌊(n − 1)·p⌋` and the next one in proportion; doubles and timestamps |
 //! | `quantile_disc(x, numerator, denominator, 0)` | at place `⌈n·p⌉ − 1`, but at the first at least; with 1 counted from the last |
 //!
+//! With one more argument each value stands for as many rows as that integer says.
+//!
 //! *Memory.* All values of all groups, within the memory of the session.
 
 use std::cmp::Ordering;
@@ -20,12 +22,15 @@ use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Signature, TypeSignature, Volatility,
+};
 
 /// All of them.
 pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
     let function = |(name, kind, arguments)| {
-        let signature = Signature::any(arguments, Volatility::Immutable);
+        let signature = [arguments, arguments + 1].map(TypeSignature::Any).to_vec();
+        let signature = Signature::one_of(signature, Volatility::Immutable);
         Arc::new(AggregateUDF::from(Function { name, kind, signature }))
     };
     [
@@ -44,6 +49,17 @@ enum Kind {
     Cont,
     Disc,
     Mode,
+}
+
+impl Kind {
+    /// Constants behind the values.
+    fn given(self) -> usize {
+        match self {
+            Self::At | Self::Disc => 3,
+            Self::Cont => 2,
+            Self::Mode => 0,
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -75,6 +91,7 @@ impl AggregateUDFImpl for Function {
             kind: self.kind,
             of: arguments.return_field.data_type().clone(),
             values: Vec::new(),
+            counts: Vec::new(),
             given: [0; 3],
         }))
     }
@@ -85,7 +102,9 @@ impl AggregateUDFImpl for Function {
         let given = ["numerator", "denominator", "further"];
         let given = given.map(|part| Arc::new(Field::new(name(part), DataType::Int64, true)));
         let values = Arc::new(Field::new(name("values"), DataType::List(item), true));
-        Ok(std::iter::once(values).chain(given).collect())
+        let item = Arc::new(Field::new_list_field(DataType::Int64, true));
+        let counts = Arc::new(Field::new(name("counts"), DataType::List(item), true));
+        Ok([values, counts].into_iter().chain(given).collect())
     }
 }
 
@@ -95,15 +114,21 @@ struct Ordered {
     kind: Kind,
     of: DataType,
     values: Vec<ArrayRef>,
+    /// The rows for which each stands, as many arrays of the same lengths; none where each stands for one.
+    counts: Vec<ArrayRef>,
     /// Numerator, denominator, and the last argument.
     given: [i64; 3],
 }
 
 impl Ordered {
-    fn keep(&mut self, values: &ArrayRef) -> Result<()> {
-        let known = filter(values, &is_not_null(values)?)?;
+    fn keep(&mut self, values: &ArrayRef, counts: Option<&ArrayRef>) -> Result<()> {
+        let is_known = is_not_null(values)?;
+        let known = filter(values, &is_known)?;
         if !known.is_empty() {
             self.values.push(known);
+            if let Some(counts) = counts {
+                self.counts.push(filter(counts, &is_known)?);
+            }
         }
         Ok(())
     }
@@ -122,10 +147,26 @@ impl Ordered {
         if values.is_empty() { Ok(new_empty_array(&self.of)) } else { Ok(concat(&values)?) }
     }
 
-    fn sorted(&self) -> Result<ArrayRef> {
+    fn all_counts(&self) -> Result<ArrayRef> {
+        let counts: Vec<&dyn Array> = self.counts.iter().map(|counts| &**counts).collect();
+        if counts.is_empty() { Ok(new_empty_array(&DataType::Int64)) } else { Ok(concat(&counts)?) }
+    }
+
+    /// The values in order, and the rows up to each.
+    fn sorted(&self) -> Result<(ArrayRef, Rows)> {
         let values = self.all()?;
         let order = sort_to_indices(&values, Some(SortOptions::default()), None)?;
-        Ok(take(&values, &order, None)?)
+        let sorted = take(&values, &order, None)?;
+        if self.counts.is_empty() {
+            return Ok((sorted, Rows::Each(values.len())));
+        }
+        let counts = take(&self.all_counts()?, &order, None)?;
+        let mut rows = 0_usize;
+        let ends = counts.as_primitive::<Int64Type>().iter().map(|count| {
+            rows = rows.saturating_add(count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0));
+            rows
+        });
+        Ok((sorted, Rows::Many(ends.collect())))
     }
 
     /// The place `⌊(n − 1)·p⌋` among `n` values, and the numerator of what is missing to `(n − 1)·p`.
@@ -139,36 +180,81 @@ impl Ordered {
     }
 }
 
+/// For each of some values in order the number of rows up to it.
+enum Rows {
+    /// A row for each.
+    Each(usize),
+    /// So many.
+    Many(Vec<usize>),
+}
+
+impl Rows {
+    /// All of them.
+    fn count(&self) -> usize {
+        match self {
+            Self::Each(count) => *count,
+            Self::Many(ends) => ends.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// The value of a row, counted from 0.
+    fn value_of(&self, row: usize) -> usize {
+        match self {
+            Self::Each(_) => row,
+            Self::Many(ends) => ends.partition_point(|end| *end <= row),
+        }
+    }
+
+    /// The rows before a value.
+    fn before(&self, value: usize) -> usize {
+        match self {
+            Self::Each(_) => value,
+            Self::Many(ends) => value.checked_sub(1).and_then(|value| ends.get(value)).copied().unwrap_or(0),
+        }
+    }
+}
+
 impl Accumulator for Ordered {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        let Some((values, given)) = columns.split_first() else { return Ok(()) };
-        self.read_given(given);
-        self.keep(values)
+        let Some((values, rest)) = columns.split_first() else { return Ok(()) };
+        let given = self.kind.given();
+        self.read_given(rest.get(..given).unwrap_or_default());
+        self.keep(values, rest.get(given))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        let Some((lists, given)) = states.split_first() else { return Ok(()) };
+        let [values, counts, given @ ..] = states else { return Ok(()) };
         self.read_given(given);
-        lists.as_list::<i32>().iter().flatten().try_for_each(|values| self.keep(&values))
+        let lists = values.as_list::<i32>().iter().zip(counts.as_list::<i32>().iter());
+        for (values, counts) in lists {
+            if let Some(values) = values {
+                self.keep(&values, counts.as_ref().filter(|counts| counts.len() == values.len()))?;
+            }
+        }
+        Ok(())
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let values = ScalarValue::List(Arc::new(
-            datafusion::common::utils::SingleRowListArrayBuilder::new(self.all()?).build_list_array(),
-        ));
-        Ok(std::iter::once(values).chain(self.given.map(ScalarValue::from)).collect())
+        let list = |array| {
+            let builder = datafusion::common::utils::SingleRowListArrayBuilder::new(array);
+            ScalarValue::List(Arc::new(builder.build_list_array()))
+        };
+        Ok([list(self.all()?), list(self.all_counts()?)]
+            .into_iter()
+            .chain(self.given.map(ScalarValue::from))
+            .collect())
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let values = self.sorted()?;
-        let count = values.len();
+        let (values, rows) = self.sorted()?;
+        let count = rows.count();
         if count == 0 {
             return ScalarValue::try_from(&self.of);
         }
         let last = count - 1;
         let [_, denominator, further] = self.given.map(i128::from);
         let at = match self.kind {
-            Kind::Mode => most_frequent(&values)?,
+            Kind::Mode => return ScalarValue::try_from_array(&values, most_frequent(&values, &rows)?),
             Kind::At => {
                 let (place, _) = self.place(count)?;
                 place.saturating_add(usize::try_from(further).unwrap_or(0)).min(last)
@@ -181,16 +267,18 @@ impl Accumulator for Ordered {
             }
             Kind::Cont => {
                 let (place, behind) = self.place(count)?;
-                let ends = [place, (place + 1).min(last)].map(|at| ScalarValue::try_from_array(&values, at));
+                let value = |row| ScalarValue::try_from_array(&values, rows.value_of(row));
+                let ends = [place, (place + 1).min(last)].map(value);
                 let [low, high] = ends;
                 return between(low?, high?, (behind, denominator));
             }
         };
-        ScalarValue::try_from_array(&values, at)
+        ScalarValue::try_from_array(&values, rows.value_of(at))
     }
 
     fn size(&self) -> usize {
-        size_of_val(self) + self.values.iter().map(|values| values.get_array_memory_size()).sum::<usize>()
+        let arrays = self.values.iter().chain(&self.counts);
+        size_of_val(self) + arrays.map(|array| array.get_array_memory_size()).sum::<usize>()
     }
 }
 
@@ -217,13 +305,14 @@ fn between(low: ScalarValue, high: ScalarValue, (behind, whole): (i128, i128)) -
 }
 
 /// The place of the first of the values that occur most often, of some in order.
-fn most_frequent(values: &ArrayRef) -> Result<usize> {
+fn most_frequent(values: &ArrayRef, rows: &Rows) -> Result<usize> {
     let compare = make_comparator(values, values, SortOptions::default())?;
     let (mut best, mut first) = ((0, 0), 0);
     for at in 1..=values.len() {
         if at == values.len() || compare(first, at) != Ordering::Equal {
-            if at - first > best.1 {
-                best = (first, at - first);
+            let count = rows.before(at) - rows.before(first);
+            if count > best.1 {
+                best = (first, count);
             }
             first = at;
         }

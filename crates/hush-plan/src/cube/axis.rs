@@ -25,9 +25,15 @@ pub struct Axis {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Places {
     /// Each number from `low` on.
-    Each { low: i128, count: u64 },
+    Each {
+        low: i128,
+        count: u64,
+    },
     /// Runs of numbers, each from one of these to the next, the last to `high`.
-    Runs { starts: Vec<i128>, high: i128 },
+    Runs {
+        starts: Vec<i128>,
+        high: i128,
+    },
     Texts(Vec<String>),
 }
 
@@ -149,7 +155,9 @@ impl Axis {
         match &self.places {
             _ if self.cell_of_missing() == Some(cell) => Place::Missing,
             Places::Each { low, .. } => Place::Units(low + cell as i128),
-            Places::Runs { starts, .. } => starts.get(cell).map_or(Place::Missing, |start| Place::Units(*start)),
+            Places::Runs { starts, .. } => {
+                starts.get(cell).map_or(Place::Missing, |start| Place::Units(*start))
+            }
             Places::Texts(texts) => texts.get(cell).map_or(Place::Missing, |text| Place::Text(text)),
         }
     }
@@ -164,6 +172,11 @@ impl Axis {
         !matches!(self.places, Places::Runs { .. })
     }
 
+    /// Whether another dimension has the same cells.
+    pub(super) fn has_form_of(&self, other: &Self) -> bool {
+        (&self.places, self.nullable, self.kind) == (&other.places, other.nullable, other.kind)
+    }
+
     /// How its values make cells.
     pub(super) fn grain(&self) -> &Grain {
         &self.grain
@@ -173,7 +186,9 @@ impl Axis {
     pub(super) fn begins_at(&self, units: i128) -> bool {
         match &self.places {
             Places::Runs { starts, high } => {
-                units > *high || starts.first().is_some_and(|first| units <= *first) || starts.contains(&units)
+                units > *high
+                    || starts.first().is_some_and(|first| units <= *first)
+                    || starts.contains(&units)
             }
             Places::Each { .. } | Places::Texts(_) => true,
         }

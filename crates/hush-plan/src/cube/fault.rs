@@ -49,7 +49,9 @@ pub enum CubeFault {
         column: String,
     },
     /// A text whose values nobody has listed.
-    #[error("{column} is a text: its values have to be listed, {{ column = \"{column}\", values = [\"…\"] }}")]
+    #[error(
+        "{column} is a text: its values have to be listed, {{ column = \"{column}\", values = [\"…\"] }}"
+    )]
     NoValues {
         /// The column.
         column: String,
@@ -61,7 +63,9 @@ pub enum CubeFault {
         column: String,
     },
     /// More cells than a cube may have.
-    #[error("it would have {cells} cells ({by}), and {limit} are the most: declare ranges, or use months, years or bins")]
+    #[error(
+        "it would have {cells} cells ({by}), and {limit} are the most: declare ranges, or use months, years or bins"
+    )]
     TooMany {
         /// Cells that it would have.
         cells: u64,

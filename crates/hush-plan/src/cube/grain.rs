@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether a query tells the values of a cell apart: then the cube does not answer it.
 
-use sqlparser::ast::{BinaryOperator, DataType, DateTimeField, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
+use sqlparser::ast::{
+    BinaryOperator, DataType, DateTimeField, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+};
 
 use super::Axis;
 use crate::error::{Clause, PlanError};
 use crate::final_sql::{self, Replacement};
+use crate::schema::ColumnType;
 use crate::schema::cube::Grain;
 use crate::schema::units::{DecimalPoint, POWERS_OF_TEN, parse_units};
-use crate::schema::ColumnType;
 use crate::sql::number::numeric_literal;
 use crate::sql::{Query, bare, column_name, columns_of};
 
@@ -50,7 +52,8 @@ fn is_boundary(axis: &Axis, expr: &Expr) -> bool {
             // `x > c` and `x <= c` part behind c, `x >= c` and `x < c` before it.
             let is_above = |op: &BinaryOperator| matches!(op, Gt | LtEq);
             let is_below = |op: &BinaryOperator| matches!(op, Lt | GtEq);
-            is_of_axis(axis, left) && at(right, is_above(op)) || is_of_axis(axis, right) && at(left, is_below(op))
+            is_of_axis(axis, left) && at(right, is_above(op))
+                || is_of_axis(axis, right) && at(left, is_below(op))
         }
         Expr::Between { expr, low, high, .. } => is_of_axis(axis, expr) && at(low, false) && at(high, true),
         _ => false,
@@ -82,10 +85,12 @@ fn literal_units(kind: ColumnType, expr: &Expr) -> Option<i128> {
             Value::SingleQuotedString(text) => read(text),
             _ => None,
         },
-        (Expr::TypedString(typed), ColumnType::Date) if typed.data_type == DataType::Date => match &typed.value.value {
-            Value::SingleQuotedString(text) => read(text),
-            _ => None,
-        },
+        (Expr::TypedString(typed), ColumnType::Date) if typed.data_type == DataType::Date => {
+            match &typed.value.value {
+                Value::SingleQuotedString(text) => read(text),
+                _ => None,
+            }
+        }
         (Expr::TypedString(typed), ColumnType::Timestamp)
             if matches!(typed.data_type, DataType::Date | DataType::Timestamp(..)) =>
         {

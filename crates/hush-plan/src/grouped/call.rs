@@ -36,7 +36,6 @@ pub(super) fn aggregate(
     };
     let encrypted = encrypted_in(builder.schema, argument, Clause::Select)?;
     if let (Aggregate::Ordered(of), None) = (call.aggregate, encrypted) {
-        each_row(builder, text)?;
         return super::order::aggregate(builder, of, argument, condition, text);
     }
     let from_sums = match call.aggregate {

@@ -9,6 +9,7 @@ use crate::aggregates::{Fraction, OrderFunction};
 use crate::error::{PlanError, Unfit};
 use crate::expr::{Kind, normalise};
 use crate::plan::{LinearForm, Moment, OwnerAggregate, Predicate};
+use crate::sql::quoted;
 use crate::sql::types::{Family, family};
 
 /// Plans the function; `text` is the call as typed.
@@ -26,11 +27,13 @@ pub(super) fn aggregate(
         None => sql,
         Some(condition) => format!("CASE WHEN {condition} THEN {sql} END"),
     };
+    // Where a row stands for several, the functions take their number too.
+    let counted = builder.count.map_or(String::new(), |count| format!(", {}", quoted(count)));
     let call = match of {
-        OrderFunction::Mode => format!("mode({})", only(argument.to_string())),
+        OrderFunction::Mode => format!("mode({}{counted})", only(argument.to_string())),
         OrderFunction::QuantileDisc { part, descending } => {
             let (argument, from_end) = (only(argument.to_string()), u8::from(descending));
-            format!("quantile_disc({argument}, {}, {from_end})", terms(part))
+            format!("quantile_disc({argument}, {}, {from_end}{counted})", terms(part))
         }
         OrderFunction::QuantileCont(part) => match family(builder.schema, argument) {
             Some(Family::Text | Family::Bool) => {
@@ -38,13 +41,13 @@ pub(super) fn aggregate(
             }
             Some(Family::Time) => {
                 let argument = only(format!("CAST({argument} AS TIMESTAMP)"));
-                format!("quantile_cont({argument}, {})", terms(part))
+                format!("quantile_cont({argument}, {}{counted})", terms(part))
             }
             Some(Family::Number) | None => match exact(builder, argument) {
                 Some((units, scale)) => return Ok(in_proportion(builder, part, &only(units), scale)),
                 None => {
                     let argument = only(format!("CAST({argument} AS DOUBLE)"));
-                    format!("quantile_cont({argument}, {})", terms(part))
+                    format!("quantile_cont({argument}, {}{counted})", terms(part))
                 }
             },
         },
@@ -54,12 +57,17 @@ pub(super) fn aggregate(
 
 /// The value between two exact ones, by the owner.
 fn in_proportion(builder: &mut Builder<'_>, part: Fraction, units: &str, scale: u8) -> OwnerAggregate {
+    let counted = builder.count.map_or(String::new(), |count| format!(", {}", quoted(count)));
+    let count = match builder.count {
+        None => builder.clear(format!("COUNT({units})")),
+        Some(_) => builder.count_where(Some(&Predicate::clear(format!("{units} IS NOT NULL")))),
+    };
     let mut moment = |call: String| LinearForm::of(Moment::Clear(builder.clear(call)));
     OwnerAggregate::Quantile {
         part,
-        count: moment(format!("COUNT({units})")),
-        low: moment(format!("quantile_at({units}, {}, 0)", terms(part))),
-        high: moment(format!("quantile_at({units}, {}, 1)", terms(part))),
+        count: LinearForm::of(Moment::Clear(count)),
+        low: moment(format!("quantile_at({units}, {}, 0{counted})", terms(part))),
+        high: moment(format!("quantile_at({units}, {}, 1{counted})", terms(part))),
         scale,
     }
 }

@@ -65,7 +65,8 @@ impl Dimension {
         match &self.grain {
             Grain::Each => column,
             Grain::Bins(bins) => {
-                let kind = schema.columns.iter().find(|known| known.name == self.column).map(|known| known.kind);
+                let kind =
+                    schema.columns.iter().find(|known| known.name == self.column).map(|known| known.kind);
                 let bins = kind.map(|kind| lists_of_units(kind, bins)).unwrap_or_default();
                 format!("{{ column = {column}, bins = {bins} }}")
             }

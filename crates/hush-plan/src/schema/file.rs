@@ -35,8 +35,8 @@ mod write;
 pub use edit::{Change, Setting, edit};
 pub use error::{RangeProblem, SchemaError};
 pub use read::{column_from_toml, from_toml};
-pub(crate) use write::{lists_of_units, quoted, quoted_list};
 pub use write::{date_format_name, table_key, to_toml, type_name};
+pub(crate) use write::{lists_of_units, quoted, quoted_list};
 
 use super::{Protection, Schema};
 

@@ -5,6 +5,7 @@
 //! deleted rows, give back their rows, so that none is forgotten; the owner adds them to the cells.
 
 use super::{Case, Proposal, fetch};
+use crate::EncodingId;
 use crate::bounds::{Bound, Bounds, Values};
 use crate::cube::{CubeShape, OnCells, compile};
 use crate::error::PlanError;
@@ -13,7 +14,6 @@ use crate::plan::{AggregateTask, CellsQuery, EncryptedSum, OwnQuery, OwnerPlan, 
 use crate::predict::CubeSpread;
 use crate::range::Interval;
 use crate::report::Cost;
-use crate::EncodingId;
 
 /// Proposes each cube that answers the query.
 ///
@@ -42,7 +42,9 @@ fn with_cube(
     } else {
         // All of their rows, whatever the condition.
         let mut rest = fetch::plan(case, &[]).ok()?.into_iter();
-        let Proposal { task: Task::Rows(task), owner, cost, clear_bytes, .. } = rest.next()? else { return None };
+        let Proposal { task: Task::Rows(task), owner, cost, clear_bytes, .. } = rest.next()? else {
+            return None;
+        };
         let share = |bytes: u64| bytes * left.rows() / case.shape.rows().max(1);
         (RowsTask { limit: None, ..task }, owner.own?, owner.bounds, cost, share(clear_bytes))
     };
@@ -59,7 +61,8 @@ fn with_cube(
         bounds.sums.push(Bound { values: Values::Exact(cell), phase_log2: None });
     }
     let columns = case.query.columns();
-    let clear = shape.axes.iter().map(|axis| axis.column.clone()).filter(|name| columns.contains(name)).collect();
+    let clear =
+        shape.axes.iter().map(|axis| axis.column.clone()).filter(|name| columns.contains(name)).collect();
     let task = AggregateTask {
         keys: grouped.keys,
         clear: grouped.clear,
@@ -81,7 +84,9 @@ fn with_cube(
     let cells = shape.cells();
     let mut tells = vec![format!("that cube {number} was asked for, all {cells} cells of it")];
     if rows.object_count() + rows.clear.len() > 0 {
-        tells.extend(super::rows::tells(&rows).into_iter().map(|told| format!("{told}, of parts without the cube")));
+        tells.extend(
+            super::rows::tells(&rows).into_iter().map(|told| format!("{told}, of parts without the cube")),
+        );
     }
     Some(Proposal {
         name: WayName::Cube,

@@ -41,7 +41,8 @@ impl Reader<'_> {
     }
 
     fn dimension(&self, item: &Value<'_>, schema: &Schema) -> Result<Dimension, SchemaError> {
-        let expected = "a column, or { column = \"age\", bins = [18, 40] }, or { column = \"ward\", values = [\"A\"] }";
+        let expected =
+            "a column, or { column = \"age\", bins = [18, 40] }, or { column = \"ward\", values = [\"A\"] }";
         let wrong = || self.wrong(item, "a cube", "by", expected);
         if let Some(text) = item.get_ref().as_str() {
             return Ok(Dimension::named(schema, text));

@@ -365,7 +365,12 @@ impl Reader<'_> {
             .collect()
     }
 
-    pub(super) fn known_keys(&self, table: &DeTable<'_>, known: &[&str], place: &str) -> Result<(), SchemaError> {
+    pub(super) fn known_keys(
+        &self,
+        table: &DeTable<'_>,
+        known: &[&str],
+        place: &str,
+    ) -> Result<(), SchemaError> {
         let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         match unknown.min_by_key(|key| key.span().start) {
             None => Ok(()),
@@ -377,13 +382,23 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn texts(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<Vec<String>, SchemaError> {
+    pub(super) fn texts(
+        &self,
+        value: &Value<'_>,
+        place: &str,
+        key: &'static str,
+    ) -> Result<Vec<String>, SchemaError> {
         let wrong = || self.wrong(value, place, key, "a list of texts");
         let items = value.get_ref().as_array().ok_or_else(wrong)?;
         items.iter().map(|item| item.get_ref().as_str().map(str::to_owned).ok_or_else(wrong)).collect()
     }
 
-    pub(super) fn text_of(&self, value: &Value<'_>, place: &str, key: &'static str) -> Result<String, SchemaError> {
+    pub(super) fn text_of(
+        &self,
+        value: &Value<'_>,
+        place: &str,
+        key: &'static str,
+    ) -> Result<String, SchemaError> {
         value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(value, place, key, "a text"))
     }
 

@@ -323,3 +323,61 @@ fn an_edit_is_what_the_edited_file_would_be() {
         assert_eq!(edit(&schema, column, &[(key, setting)]).unwrap_err().code(), code, "{column:?} {key}");
     }
 }
+
+const WITH_CUBES: &str = r#"
+format = 1
+table = "stays"
+max_rows = 5000
+cubes = [
+  { by = ["month(admitted)", "smoker", { column = "age", bins = [18, 65] }, { column = "ward", values = ["A", "B \"x\""] }], sum = ["charges", "charges * age"] },
+  { by = ["disc"], sum = [] },
+]
+[columns.admitted]
+type = "date"
+range = ["2023-01-01", "2023-12-31"]
+protect = "encrypt"
+[columns.smoker]
+type = "bool"
+protect = "encrypt"
+[columns.age]
+type = "int(8)"
+range = [0, 120]
+nullable = true
+protect = "encrypt"
+[columns.ward]
+type = "category"
+protect = "seal"
+[columns.disc]
+type = "decimal(3,2)"
+range = [0, 0.10]
+protect = "clear"
+[columns.charges]
+type = "int(32)"
+protect = "encrypt"
+"#;
+
+#[test]
+fn cubes_are_read_written_and_refused_by_line() {
+    let schema = from_toml(WITH_CUBES).unwrap();
+    assert_eq!(schema.cubes.len(), 2);
+    let text = to_toml(&schema);
+    assert_eq!(from_toml(&text).as_ref(), Ok(&schema), "{text}");
+    for (from, to, code, words) in [
+        ("\"smoker\", {", "\"nobody\", {", "HUSH-S014", "line 6: a cube: there is no column nobody"),
+        ("bins = [18, 65]", "bins = [65, 18]", "HUSH-S014", "line 6: a cube: the bins of age"),
+        ("bins = [18, 65]", "bins = [\"x\"]", "HUSH-S008", "line 6"),
+        (
+            "by = [\"disc\"]",
+            "by = [\"charges\"]",
+            "HUSH-S014",
+            "line 7: a cube: it would have 4294967296 cells",
+        ),
+        ("by = [\"disc\"]", "bye = [\"disc\"]", "HUSH-S006", "unknown key bye"),
+        ("\"charges * age\"", "\"charges / age\"", "HUSH-S014", "cannot be added up"),
+    ] {
+        assert!(WITH_CUBES.contains(from), "{from}");
+        let error = from_toml(&WITH_CUBES.replacen(from, to, 1)).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}

@@ -104,6 +104,18 @@ impl CubeSums {
     /// As [`CubeSums::add`], of packed sums of this shape. `None`, and nothing is added, for bytes that are none.
     pub fn add_packed(&mut self, bytes: &[u8]) -> Option<()> {
         is_packed(bytes, self.cells, &self.bits).then_some(())?;
+        self.add_lanes(bytes)
+    }
+
+    /// Numbers of any bytes that are as many as packed sums: those of a stream of pads. What fills a lane's last byte is left out.
+    pub fn of_stream(bytes: &[u8], cells: u32, bits: &[u8]) -> Self {
+        let mut sums = Self::zeros(cells, bits);
+        // Fewer bytes make zeros.
+        let _ = sums.add_lanes(bytes);
+        sums
+    }
+
+    fn add_lanes(&mut self, bytes: &[u8]) -> Option<()> {
         let mut rest = bytes;
         for (lane, bits) in self.lanes.iter_mut().zip(&self.bits) {
             let (packed, behind) = rest.split_at_checked(lane_bytes(self.cells, *bits))?;

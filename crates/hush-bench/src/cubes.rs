@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cubes: two questions like TPC-H's first and sixth, with every column encrypted, by sums over cells and by columns that come back.
+//!
+//! The rows are drawn as TPC-H draws them, in days, prices, discounts and quantities; they are not its files. Cubes are prepared sums, which the
+//! rules of that benchmark do not admit. Server and owner are one process. Every result is compared with that of the same rows in the clear.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use hush::{EncryptOptions, OwnedTable, OwnerKey, Pins, QueryLimits, Silent, WayName};
+use serde::Serialize;
+
+use crate::BenchError;
+use crate::aligned::{align, figure_text};
+use crate::analytics::{cells, relative_error};
+use crate::split_table::{Check, median};
+use crate::synthetic::mix;
+use crate::usage::ProcessUsage;
+
+/// The questions, each with a name, and with a mark where a constant goes.
+const QUERIES: [(&str, &str, &[&str]); 2] = [
+    (
+        "like Q1",
+        "SELECT flag, status, SUM(quantity), SUM(price), SUM(price * (1 - discount)), SUM(price * (1 - discount) * (1 + tax)), AVG(quantity), AVG(price), AVG(discount), COUNT(*) \
+         FROM lines WHERE shipped <= DATE '{}' GROUP BY flag, status ORDER BY flag, status",
+        &["1998-09-02"],
+    ),
+    (
+        "like Q6",
+        "SELECT SUM(price * discount) FROM lines WHERE shipped >= DATE '{}' AND shipped < DATE '1997-01-01' AND discount BETWEEN 0.05 AND 0.07 AND quantity < 24",
+        &["1994-01-01"],
+    ),
+];
+/// Constants that take the place of the marks: what is sent must not depend on them.
+const CONSTANTS: u64 = 100;
+/// Doubles from the same exact sums differ in their last bits at most.
+const TOLERANCE: f64 = 1e-12;
+/// Days from the first to the last, as TPC-H ships.
+const DAYS: u64 = 2526;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Rows.
+    pub rows: u64,
+    /// Seed of the table.
+    pub seed: u64,
+    /// Repetitions of each question.
+    pub repeat: u32,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// One question.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// Its name.
+    pub query: &'static str,
+    /// Median milliseconds of the server by the cube.
+    pub server_ms: f64,
+    /// Median milliseconds of the owner by the cube.
+    pub owner_ms: f64,
+    /// Bytes of the answer by the cube.
+    pub bytes_down: u64,
+    /// Median milliseconds of server and owner by columns that come back.
+    pub fetch_ms: f64,
+    /// Bytes of that answer.
+    pub fetch_bytes: u64,
+    /// Whether plan and answer have the same size, and the plan the same bytes, for every constant.
+    pub is_constant: bool,
+    /// The largest relative error of any way beside the same rows in the clear.
+    pub check: Check,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Bytes a row of the files of cubes.
+    pub stored_bytes_a_row: f64,
+    /// CPU microseconds a row that they add to an encryption.
+    pub made_us_a_row: f64,
+    /// The questions.
+    pub queries: Vec<Measured>,
+}
+
+/// Encrypts the rows with the cubes and without, and asks.
+///
+/// # Errors
+/// Hushtable refuses, or files cannot be written.
+pub fn run(options: &Options) -> Result<Report, BenchError> {
+    let directory = tempfile::tempdir()?;
+    let csv = directory.path().join("lines.csv");
+    write_rows(&csv, options)?;
+    let key = OwnerKey::temporary().map_err(hush::Error::from)?;
+    let table = |form: Form| encrypt(directory.path(), &csv, form, &key, options);
+    let (clear, _) = table(Form::Clear)?;
+    let mut made = Vec::new();
+    let mut cubes = PathBuf::new();
+    // In turns, so that both meet the same neighbours on the machine.
+    for _ in 0..3 {
+        let (_, without) = table(Form::Encrypted)?;
+        let (with_cubes, with) = table(Form::Cubes)?;
+        made.push((with - without) * 1e6 / options.rows as f64);
+        cubes = with_cubes;
+    }
+    let files = std::fs::read_dir(cubes.join("parts"))?;
+    let sizes = files.map(|file| {
+        let file = file?;
+        let is_cubes = file.file_name().to_string_lossy().ends_with(".cubes");
+        Ok(if is_cubes { file.metadata()?.len() } else { 0 })
+    });
+    let stored: u64 = sizes.collect::<Result<Vec<_>, std::io::Error>>()?.into_iter().sum();
+    let queries = QUERIES.iter().map(|query| measure(query, (&clear, &cubes), &key, options));
+    Ok(Report {
+        stored_bytes_a_row: stored as f64 / options.rows as f64,
+        made_us_a_row: median(&made),
+        queries: queries.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Draws a row as TPC-H does: a price is that of a part times the quantity.
+fn write_rows(csv: &Path, options: &Options) -> Result<(), BenchError> {
+    let mut out = BufWriter::new(File::create(csv)?);
+    writeln!(out, "shipped,quantity,price,discount,tax,flag,status")?;
+    for row in 0..options.rows {
+        let draw = |column: u64, bound: u64| mix(options.seed ^ mix(row << 8 | column)) % bound;
+        let day = draw(1, DAYS);
+        let quantity = 1 + draw(2, 50);
+        let price = quantity * (90_000 + draw(3, 120_000));
+        let is_past = day < 1263;
+        let flag = if is_past { ["A", "R"][draw(6, 2) as usize] } else { "N" };
+        writeln!(
+            out,
+            "{},{quantity},{}.{:02},0.{:02},0.{:02},{flag},{}",
+            date(day),
+            price / 100,
+            price % 100,
+            draw(4, 11),
+            draw(5, 9),
+            if is_past { "F" } else { "O" },
+        )?;
+    }
+    out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    Ok(())
+}
+
+/// A day from 1992-01-02 on.
+fn date(day: u64) -> String {
+    let (mut year, mut rest) = (1992_u64, day + 1);
+    let length = |year: u64| if year % 4 == 0 { 366 } else { 365 };
+    while rest >= length(year) {
+        rest -= length(year);
+        year += 1;
+    }
+    let february = if year % 4 == 0 { 29 } else { 28 };
+    let mut month = 1;
+    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if rest < days {
+            break;
+        }
+        rest -= days;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02}", rest + 1)
+}
+
+/// How the rows are stored.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Clear,
+    Encrypted,
+    Cubes,
+}
+
+/// The schema: every column is protected, or none.
+fn schema(form: Form, rows: u64) -> String {
+    let (number, text) = if form == Form::Clear {
+        ("\"clear\"", "\"clear\"")
+    } else {
+        ("\"encrypt\"\nfor = [\"fetch\"]", "\"seal\"")
+    };
+    let cubes = r#"cubes = [
+  { by = ["shipped", { column = "flag", values = ["A", "N", "R"] }, { column = "status", values = ["F", "O"] }], sum = ["(quantity)", "(price)", "(discount)", "price * (1 - discount) * (1 + tax)"] },
+  { by = ["month(shipped)", "discount", "quantity"], sum = ["(price)"] },
+]"#;
+    let cubes = if form == Form::Cubes { cubes } else { "" };
+    format!(
+        r#"format = 1
+table = "lines"
+status = "approved"
+max_rows = {rows}
+{cubes}
+[columns.shipped]
+type = "date"
+range = ["1992-01-02", "1998-12-01"]
+protect = {number}
+[columns.quantity]
+type = "int(16)"
+range = [1, 50]
+protect = {number}
+[columns.price]
+type = "decimal(9,2)"
+range = [900, 104999.50]
+protect = {number}
+[columns.discount]
+type = "decimal(3,2)"
+range = [0, 0.10]
+protect = {number}
+[columns.tax]
+type = "decimal(3,2)"
+range = [0, 0.08]
+protect = {number}
+[columns.flag]
+type = "category"
+protect = {text}
+[columns.status]
+type = "category"
+protect = {text}
+"#
+    )
+}
+
+/// The directory of the table, and the CPU seconds that it took.
+fn encrypt(
+    directory: &Path,
+    csv: &Path,
+    form: Form,
+    key: &OwnerKey,
+    options: &Options,
+) -> Result<(PathBuf, f64), BenchError> {
+    let name = match form {
+        Form::Clear => "clear",
+        Form::Encrypted => "encrypted",
+        Form::Cubes => "cubes",
+    };
+    let (output, file) = (directory.join(name), directory.join(format!("{name}.toml")));
+    std::fs::write(&file, schema(form, options.rows))?;
+    let encryption = EncryptOptions {
+        source: hush::open(csv)?,
+        schema: hush::approved_schema(&file)?,
+        output: output.clone(),
+        workload: None,
+        threads: options.threads,
+        memory_limit: None,
+        pins: Pins::forgetful(),
+        replace: true,
+    };
+    let before = ProcessUsage::now();
+    hush::encrypt(&encryption, key, &Silent)?;
+    Ok((output, ProcessUsage::now().since(before).cpu_s))
+}
+
+fn measure(
+    (query, sql, constants): &(&'static str, &'static str, &[&str]),
+    (clear, cubes): (&Path, &Path),
+    key: &OwnerKey,
+    options: &Options,
+) -> Result<Measured, BenchError> {
+    let with = |constant: &str| sql.replacen("{}", constant, 1);
+    let open = |directory: &Path, way: Option<WayName>| {
+        let table = OwnedTable::open_directory(directory, key, &Pins::forgetful(), options.threads);
+        let limits = QueryLimits { way, ..QueryLimits::default() };
+        table.map(|table| table.with_limits(limits)).map_err(hush::Error::from)
+    };
+    let asked = with(constants.first().copied().unwrap_or_default());
+    let expected = open(clear, None)?.ask(&asked, &Silent).map_err(hush::Error::from)?;
+    let expected = cells(&expected.batches)?;
+    let (mut server, mut owner, mut fetch) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut bytes_down, mut fetch_bytes, mut worst) = (0, 0, 0.0_f64);
+    for _ in 0..options.repeat.max(1) {
+        let by_cube = open(cubes, Some(WayName::Cube))?.ask(&asked, &Silent).map_err(hush::Error::from)?;
+        server.push(by_cube.phases.of("server") * 1e3);
+        owner.push(by_cube.phases.of("decrypt") * 1e3);
+        bytes_down = by_cube.moved.down;
+        let by_columns =
+            open(cubes, Some(WayName::Fetch))?.ask(&asked, &Silent).map_err(hush::Error::from)?;
+        fetch.push((by_columns.phases.of("server") + by_columns.phases.of("decrypt")) * 1e3);
+        fetch_bytes = by_columns.moved.down;
+        for outcome in [&by_cube, &by_columns] {
+            worst = worst.max(relative_error(&cells(&outcome.batches)?, &expected));
+        }
+    }
+    let table = open(cubes, Some(WayName::Cube))?;
+    let plans = (0..CONSTANTS).map(|place| {
+        // The first days of months, within the range.
+        let (year, month) = (1992 + place % 5, 2 + place / 5 % 11);
+        let prepared = table.prepare(&with(&format!("{year}-{month:02}-01"))).map_err(hush::Error::from);
+        Ok(prepared?.request().to_vec())
+    });
+    let mut plans = plans.collect::<Result<Vec<_>, BenchError>>()?;
+    plans.dedup();
+    Ok(Measured {
+        query,
+        server_ms: median(&server),
+        owner_ms: median(&owner),
+        bytes_down,
+        fetch_ms: median(&fetch),
+        fetch_bytes,
+        is_constant: plans.len() == 1,
+        check: if worst <= TOLERANCE { Check::Within(worst) } else { Check::Wrong },
+    })
+}
+
+/// Questions whose result was wrong, or whose plan told something.
+pub fn wrong(report: &Report) -> usize {
+    let is_wrong = |found: &&Measured| matches!(found.check, Check::Wrong) || !found.is_constant;
+    report.queries.iter().filter(is_wrong).count()
+}
+
+/// The report as text.
+pub fn text(options: &Options, report: &Report) -> String {
+    let mut out = format!(
+        "Cubes: every column encrypted, {} rows, {} threads, seed {}\n\n",
+        options.rows, options.threads, options.seed
+    );
+    let head = ["", "server ms", "you ms", "MB down", "fetch ms", "MB down", "sent", "error"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    for found in &report.queries {
+        lines.push(vec![
+            found.query.to_owned(),
+            figure_text(found.server_ms),
+            figure_text(found.owner_ms),
+            figure_text(found.bytes_down as f64 / 1e6),
+            figure_text(found.fetch_ms),
+            figure_text(found.fetch_bytes as f64 / 1e6),
+            if found.is_constant { "one plan" } else { "DIFFERS" }.to_owned(),
+            found.check.to_string(),
+        ]);
+    }
+    out.push_str(&align(&lines));
+    let _ = writeln!(
+        out,
+        "\nCubes take {} bytes a row in the files and {} CPU microseconds a row to make.\n\
+         Times: medians of {} in turns, the table opened anew each time; fetch is server and owner together. sent: whether the plan has the same bytes for {CONSTANTS} constants.\n\
+         Error: the largest relative one of either way beside the same rows in the clear.",
+        figure_text(report.stored_bytes_a_row),
+        figure_text(report.made_us_a_row),
+        options.repeat,
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let expected = [
+            (0, "1992-01-02"),
+            (58, "1992-02-29"),
+            (59, "1992-03-01"),
+            (365, "1993-01-01"),
+            (2525, "1998-12-01"),
+        ];
+        for (day, expected) in expected {
+            assert_eq!(date(day), expected);
+        }
+    }
+
+    /// Few rows take less than the cubes, which then are not there.
+    #[test]
+    fn both_questions_are_answered_as_in_the_clear() {
+        let options = Options { rows: 80_000, seed: 5, repeat: 1, threads: 2 };
+        let report = run(&options).unwrap();
+        assert_eq!((report.queries.len(), wrong(&report)), (2, 0), "{report:?}");
+        assert!(report.stored_bytes_a_row > 0.0);
+        assert!(text(&options, &report).contains("one plan"));
+    }
+}

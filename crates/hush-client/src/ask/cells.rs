@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Questions of a cube: its cells have come back, added up over parts, and rows of the parts without it. The rows are put into cells as well;
+//! the cells become a table in memory in which nothing is encrypted, and a row of which stands for many.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatchOptions, StringArray};
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
+use arrow::record_batch::RecordBatch;
+use ethnum::I256;
+use hush_encode::arrow_type;
+use hush_exec::answer::{Answer, RowsChunk};
+use hush_plan::cube::{Axis, CubeShape, Place, plain_encoding};
+use hush_plan::plan::{CellsQuery, OwnQuery, RowsTask};
+use hush_plan::schema::{Column, Written};
+use hush_plan::{ColumnType, Protection, Schema};
+use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values};
+
+use super::{Asked, gathered, local, own, rows};
+use crate::cells::Cells;
+use crate::copy;
+use crate::cube::{Sums, opened, rows_of};
+use crate::error::ClientError;
+use crate::private::PrivateHalf;
+
+/// Builds `merged`, as for sums of a server, from cells.
+///
+/// # Errors
+/// [`ClientError::Answer`] if the answer is not one to this task.
+///
+/// # Cost
+/// A pad for each part and number of the cube; 32 bytes of memory for each number.
+pub(super) fn merge(
+    asked: &Asked<'_>,
+    (cells, own): (&CellsQuery, &OwnQuery),
+    task: &RowsTask,
+    answer: &Answer<'_>,
+    chunks: &[RowsChunk<'_>],
+) -> Result<RecordBatch, ClientError> {
+    let missing = || ClientError::Internal { what: "the plan asks for a cube that the schema lacks" };
+    let Asked { table, .. } = *asked;
+    let (schema, manifest) = (&table.half.schema, table.manifest.manifest());
+    let number = task.cube.ok_or_else(missing)?;
+    let cube = schema.cubes.get(cells.cube).ok_or_else(missing)?;
+    let whole = CubeShape::of(schema, cube).map_err(|_| missing())?;
+    let found = opened((number, &whole), answer.cells.clone(), manifest, &table.keys)?;
+    let shape = read_part(&whole, cells);
+    let mut sums = narrowed((&whole, &found), &shape, cells);
+    let left = rows::fetched(asked, task, answer, chunks)?;
+    if left.clear.num_rows() > 0 {
+        let opened = own::opened_schema(schema, own);
+        let batch = row_batch(&opened, &own::opened(&opened, own, &left)?);
+        sums.add(&rows_of(&shape, &opened, &batch)?);
+    }
+    drop(found);
+    let table_of_cells = of_cells(asked, (&shape, &sums), cells)?;
+    gathered::grouped_here(&table_of_cells, asked.owner, &cells.task)
+}
+
+/// The dimensions and lanes that a query reads.
+fn read_part(whole: &CubeShape, cells: &CellsQuery) -> CubeShape {
+    let axes = whole.axes.iter().filter(|axis| cells.clear.contains(&axis.column));
+    let lanes = std::iter::once(&0).chain(&cells.lanes).filter_map(|lane| whole.lanes.get(*lane));
+    CubeShape { axes: axes.cloned().collect(), lanes: lanes.cloned().collect() }
+}
+
+/// Sums over the dimensions that are not read.
+fn narrowed((whole, found): (&CubeShape, &Sums), shape: &CubeShape, cells: &CellsQuery) -> Sums {
+    let mut sums = Sums::zeros(shape);
+    let is_read = |axis: &Axis| cells.clear.contains(&axis.column);
+    let sizes: Vec<(usize, bool)> = whole.axes.iter().map(|axis| (axis.len(), is_read(axis))).collect();
+    for (cell, rows) in found.rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
+        let (mut rest, mut place, mut stride) = (cell, 0, 1);
+        for (size, is_read) in sizes.iter().rev() {
+            if *is_read {
+                place += rest % size * stride;
+                stride *= size;
+            }
+            rest /= size;
+        }
+        sums.rows.get_mut(place).into_iter().for_each(|sum| *sum += rows);
+        for (sums, lane) in sums.lanes.iter_mut().zip(&cells.lanes) {
+            // The first lane is that of rows.
+            let more = lane.checked_sub(1).and_then(|lane| found.lanes.get(lane)?.get(cell)).copied();
+            sums.get_mut(place).into_iter().for_each(|sum| *sum += more.unwrap_or_default());
+        }
+    }
+    sums
+}
+
+/// Columns that came back, as rows of a source.
+fn row_batch(schema: &Schema, clear: &RecordBatch) -> RowBatch {
+    let column = |column: &Column| Some(ColumnData::Array(clear.column_by_name(&column.name)?.clone()));
+    let columns = schema.columns.iter().map(column).collect();
+    RowBatch { first_row: 0, rows: clear.num_rows(), columns }
+}
+
+/// A table in memory with a row for each cell that has rows.
+fn of_cells(
+    asked: &Asked<'_>,
+    (shape, sums): (&CubeShape, &Sums),
+    cells: &CellsQuery,
+) -> Result<crate::table::OwnedTable, ClientError> {
+    let missing = || ClientError::Internal { what: "a cube lacks a column that it is made of" };
+    let mut schema = asked.table.half.schema.all_clear();
+    schema.columns.retain(|column| shape.axes.iter().any(|axis| axis.column == column.name));
+    let filled: Vec<usize> = (0..sums.rows.len()).filter(|cell| sums.rows.get(*cell) > Some(&0)).collect();
+    let mut fields = Vec::new();
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    let mut stride = shape.cells() as usize;
+    for axis in &shape.axes {
+        stride /= axis.len().max(1);
+        let column = schema.columns.iter().find(|column| column.name == axis.column).ok_or_else(missing)?;
+        let places: Vec<Place<'_>> = filled.iter().map(|cell| axis.place(cell / stride.max(1) % axis.len())).collect();
+        columns.push(array(column, &places)?);
+        fields.push(Field::new(&column.name, arrow_type(column.kind), true));
+    }
+    let counts = filled.iter().map(|cell| sums.rows.get(*cell).and_then(|rows| i64::try_from(*rows).ok()));
+    columns.push(Arc::new(counts.collect::<Option<Int64Array>>().ok_or(ClientError::Overflow)?));
+    fields.push(Field::new(&cells.count, DataType::Int64, true));
+    schema.columns.push(counting(&cells.count));
+    let quantities = sums.lanes.iter().map(|lane| {
+        let sum = |cell: &usize| lane.get(*cell).map(|sum| I256::from(*sum));
+        filled.iter().map(sum).collect::<Option<_>>().map(Cells::Exact).ok_or_else(missing)
+    });
+    let quantities = quantities.collect::<Result<Vec<_>, _>>()?;
+    let encodings = shape.lanes.iter().skip(1).enumerate().map(|(place, lane)| {
+        lane.quantity.as_ref().map(|quantity| plain_encoding(place, quantity)).ok_or_else(missing)
+    });
+    let half = PrivateHalf::new(schema, encodings.collect::<Result<_, _>>()?);
+    let options = RecordBatchOptions::new().with_row_count(Some(filled.len()));
+    let clear = RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?;
+    local::table(half, &clear, &quantities, asked.table.costs.threads)
+}
+
+/// The clear column with the number of rows of each cell.
+fn counting(name: &str) -> Column {
+    Column {
+        name: name.to_owned(),
+        kind: ColumnType::Int { bits: 64 },
+        nullable: false,
+        range: None,
+        protect: Protection::Clear,
+        purposes: Vec::new(),
+        reason: String::new(),
+        written: Written::default(),
+    }
+}
+
+/// The values that stand for cells, as a clear column.
+fn array(column: &Column, places: &[Place<'_>]) -> Result<ArrayRef, ClientError> {
+    if matches!(column.kind, ColumnType::Category | ColumnType::Text) {
+        let text = |place: &Place<'_>| match place {
+            Place::Text(text) => Some((*text).to_owned()),
+            Place::Missing | Place::Units(_) => None,
+        };
+        return Ok(Arc::new(places.iter().map(text).collect::<StringArray>()));
+    }
+    let units = |place: &Place<'_>| match place {
+        Place::Units(units) => *units,
+        Place::Missing | Place::Text(_) => 0,
+    };
+    let valid = places.iter().map(|place| matches!(place, Place::Units(_))).collect();
+    let values = Values::I128(places.iter().map(units).collect());
+    copy::array(column, TypedColumn { values, valid: Some(valid) })
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cubes at the owner's: the cells of rows that are encrypted, the pads over their sums, and what comes back of them.
+//!
+//! ```text
+//! encrypt:  chunk ─ CubePlan::rows ─▶ cell of each row and what it adds ─ CubeMaker ─▶ sums of a part + pads
+//! ask:      Σ (sums + pads) over parts ─ opened ─▶ sums, each within what its rows can add up to
+//! ```
+//!
+//! A sum is hidden by a pad that is as wide as the sum can be, used once, and made of the owner's key, the random name of the part's cubes and
+//! the number of the cube ([`PadKey`]). So the server's sums over parts are hidden by the sum of their pads.
+
+mod units;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hush_encode::{View, quantity_values};
+use hush_keys::PadKey;
+use hush_plan::cube::{Axis, CubeShape};
+use hush_plan::predict::CubeSpread;
+use hush_plan::schema::alter::Alteration;
+use hush_plan::schema::{Cube, Schema};
+use hush_schemes::Values as Units;
+use hush_table::source::{ColumnData, RowBatch};
+use hush_table::{CubeSums, CubesId, CubesOfPart, Manifest, PartCubes, PartEntry, StoredCube};
+use num_traits::ToPrimitive;
+
+use self::units::{Column, units_of};
+use crate::copy;
+use crate::error::ClientError;
+use crate::private::PrivateHalf;
+use crate::roots::RowKeys;
+
+/// The cubes of a table, worked out.
+#[derive(Default)]
+pub(crate) struct CubePlan {
+    cubes: Vec<PlannedCube>,
+}
+
+struct PlannedCube {
+    number: u32,
+    shape: CubeShape,
+    /// Bits of a row of the columns that it is made of.
+    row_bits: u64,
+}
+
+/// What the rows of a chunk add to a cube.
+pub(crate) struct CubeRows {
+    /// The cell of each row.
+    cells: Vec<u32>,
+    /// What each adds, for all lanes but the first, which counts rows.
+    lanes: Vec<Vec<i128>>,
+}
+
+impl CubePlan {
+    /// Works out the cubes of a table.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`]: a schema is read with its cubes.
+    pub(crate) fn of(half: &PrivateHalf) -> Result<Self, ClientError> {
+        let numbered = half.cubes.iter().zip(&half.schema.cubes);
+        let cubes = numbered.map(|(number, cube)| {
+            let shape = CubeShape::of(&half.schema, cube).map_err(|_| UNREADABLE)?;
+            let columns = half.schema.columns.iter().filter(|column| shape.columns().contains(&&*column.name));
+            let row_bits = columns.map(|column| u64::from(copy::shape(column).row_bits())).sum();
+            Ok(PlannedCube { number: *number, shape, row_bits })
+        });
+        Ok(Self { cubes: cubes.collect::<Result<_, ClientError>>()? })
+    }
+
+    /// Most bytes of memory that the sums of a part take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let numbers = |shape: &CubeShape| u64::from(shape.cells()) * shape.lanes.len() as u64;
+        // As they are added up, with their pads, and packed.
+        self.cubes.iter().map(|cube| numbers(&cube.shape) * 48).sum()
+    }
+
+    /// What the rows of a batch of this schema add to each cube.
+    ///
+    /// # Errors
+    /// [`ClientError::NoCell`] for a value that has no cell.
+    pub(crate) fn rows(&self, schema: &Schema, batch: &RowBatch) -> Result<Vec<CubeRows>, ClientError> {
+        self.cubes.iter().map(|cube| rows_of(&cube.shape, schema, batch)).collect()
+    }
+
+    /// Makes the cubes of parts, with pads of this key.
+    pub(crate) fn maker(self: &Arc<Self>, pads: PadKey) -> CubeMaker {
+        let open = self.cubes.iter().map(|cube| Sums::zeros(&cube.shape)).collect();
+        let state = State { plan: Arc::clone(self), pads, open };
+        CubeMaker((!self.cubes.is_empty()).then(|| Arc::new(Mutex::new(state))))
+    }
+}
+
+const UNREADABLE: ClientError = ClientError::Internal { what: "a cube of the schema cannot be" };
+
+/// What the rows of a batch add to the cells of a shape.
+///
+/// # Errors
+/// [`ClientError::NoCell`].
+pub(crate) fn rows_of(shape: &CubeShape, schema: &Schema, batch: &RowBatch) -> Result<CubeRows, ClientError> {
+    let missing = || ClientError::Internal { what: "a column of a cube was not read" };
+    let positions = schema.positions();
+    let mut cells = vec![0_u32; batch.rows];
+    for axis in &shape.axes {
+        let place = *positions.get(axis.column.as_str()).ok_or_else(missing)?;
+        let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
+        let column = Column::of(axis.kind(), data)?;
+        let (known, size) = (&mut Known::default(), axis.len() as u32);
+        for (row, cell) in cells.iter_mut().enumerate() {
+            let found = known.cell(axis, &column, row).ok_or_else(|| ClientError::NoCell {
+                row: batch.first_row + row as u64 + 1,
+                column: axis.column.clone(),
+            })?;
+            *cell = *cell * size + found as u32;
+        }
+    }
+    // Clear columns are added up as encrypted ones are: in units.
+    let mut needed = RowBatch { first_row: batch.first_row, rows: batch.rows, columns: Vec::new() };
+    let mut places = BTreeMap::new();
+    for name in shape.lanes.iter().flat_map(|lane| lane.quantity.iter()).flat_map(|quantity| quantity.columns()) {
+        if places.contains_key(name) {
+            continue;
+        }
+        let place = *positions.get(name).ok_or_else(missing)?;
+        let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
+        let kind = schema.columns.get(place).ok_or_else(missing)?.kind;
+        places.insert(name, needed.columns.len());
+        needed.columns.push(Some(ColumnData::Units(units_of(kind, data)?)));
+    }
+    let lanes = shape.lanes.iter().filter_map(|lane| lane.quantity.as_ref()).map(|quantity| {
+        Ok(match quantity_values(quantity, &needed, &places)?.view() {
+            View::Exact(Units::I64(values)) => values.iter().map(|value| i128::from(*value)).collect(),
+            View::Exact(Units::I128(values)) => values.to_vec(),
+            View::Exact(Units::I256(values)) => values.iter().map(|value| value.as_i128()).collect(),
+            View::Approx(_) => return Err(ClientError::Internal { what: "an approximate sum of a cube" }),
+        })
+    });
+    Ok(CubeRows { cells, lanes: lanes.collect::<Result<_, ClientError>>()? })
+}
+
+/// The cell that was looked for last: columns repeat values.
+#[derive(Default)]
+struct Known(Option<(i128, usize)>);
+
+impl Known {
+    fn cell(&mut self, axis: &Axis, column: &Column<'_>, row: usize) -> Option<usize> {
+        if !column.is_valid(row) {
+            return axis.cell_of_missing();
+        }
+        let units = match column.units(row) {
+            None => return axis.cell_of_text(column.text(row)?),
+            Some(units) => units,
+        };
+        match self.0 {
+            Some((known, cell)) if known == units => Some(cell),
+            _ => {
+                let cell = axis.cell_of_units(units)?;
+                self.0 = Some((units, cell));
+                Some(cell)
+            }
+        }
+    }
+}
+
+/// Sums of a cube over some rows.
+pub(crate) struct Sums {
+    /// Number of rows of each cell.
+    pub(crate) rows: Vec<i128>,
+    /// The other lanes, cell by cell.
+    pub(crate) lanes: Vec<Vec<i128>>,
+}
+
+impl Sums {
+    /// Of no rows.
+    pub(crate) fn zeros(shape: &CubeShape) -> Self {
+        let zeros = || vec![0; shape.cells() as usize];
+        Self { rows: zeros(), lanes: shape.lanes.iter().skip(1).map(|_| zeros()).collect() }
+    }
+
+    /// Adds rows.
+    pub(crate) fn add(&mut self, rows: &CubeRows) {
+        let at = |cell: u32| cell as usize;
+        for cell in &rows.cells {
+            self.rows.get_mut(at(*cell)).into_iter().for_each(|rows| *rows += 1);
+        }
+        for (sums, values) in self.lanes.iter_mut().zip(&rows.lanes) {
+            for (cell, value) in rows.cells.iter().zip(values) {
+                // A cell's sum has at most 126 bits, whatever its order.
+                sums.get_mut(at(*cell)).into_iter().for_each(|sum| *sum = sum.wrapping_add(*value));
+            }
+        }
+    }
+
+    /// All lanes, that of rows first.
+    fn all(&self) -> impl Iterator<Item = &Vec<i128>> {
+        std::iter::once(&self.rows).chain(&self.lanes)
+    }
+
+    fn clear(&mut self) {
+        std::iter::once(&mut self.rows).chain(&mut self.lanes).for_each(|lane| lane.fill(0));
+    }
+}
+
+impl Drop for Sums {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Adds up the rows of a part as they are written, and gives its cubes when it is cut.
+#[derive(Clone)]
+pub(crate) struct CubeMaker(Option<Arc<Mutex<State>>>);
+
+struct State {
+    plan: Arc<CubePlan>,
+    pads: PadKey,
+    open: Vec<Sums>,
+}
+
+impl CubeMaker {
+    /// Adds the rows of the next chunk, before it is written.
+    pub(crate) fn add(&self, rows: &[CubeRows]) {
+        let Some(state) = &self.0 else { return };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.open.iter_mut().zip(rows).for_each(|(sums, rows)| sums.add(rows));
+    }
+
+    /// What gives a writer the cubes of each part.
+    pub(crate) fn hook(&self) -> CubesOfPart {
+        let state = self.0.clone();
+        Box::new(move |_, _| state.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).cut())
+    }
+}
+
+impl State {
+    /// The cubes of the rows so far. A cube that takes more than these rows would is not made: they come back instead.
+    fn cut(&mut self) -> Option<PartCubes> {
+        let mut id = [0; 16];
+        // Without a fresh name there is no fresh pad, and so no cube; whatever else needs randomness will say so.
+        let is_named = hush_ring::os_random(&mut id).is_ok();
+        let rows: i128 = self.open.first()?.rows.iter().sum();
+        let is_smaller = |cube: &&PlannedCube| {
+            let (cube_bits, rows) = (u64::from(cube.shape.cells()) * cube.shape.cell_bits(), rows as u64);
+            cube_bits <= rows.saturating_mul(cube.row_bits)
+        };
+        let made = self.plan.cubes.iter().zip(&self.open).filter(|(cube, _)| is_named && is_smaller(cube));
+        let cubes = made.map(|(cube, sums)| {
+            let pads = pads(&self.pads, &id, (cube.number, &cube.shape));
+            StoredCube::new(cube.number, &padded(sums, pads))
+        });
+        let mut cubes: Vec<StoredCube> = cubes.collect();
+        self.open.iter_mut().for_each(Sums::clear);
+        cubes.sort_by_key(|cube| cube.number);
+        (!cubes.is_empty()).then_some(PartCubes { id: CubesId::from_bytes(id), cubes })
+    }
+}
+
+/// The pads of a cube of a part.
+fn pads(key: &PadKey, part: &[u8; 16], (number, shape): (u32, &CubeShape)) -> CubeSums {
+    let bits = shape.bits();
+    let mut stream = vec![0; CubeSums::packed_bytes(shape.cells(), &bits) as usize];
+    key.fill(part, number, &mut stream);
+    CubeSums::of_stream(&stream, shape.cells(), &bits)
+}
+
+/// Sums with their pads.
+fn padded(sums: &Sums, mut pads: CubeSums) -> CubeSums {
+    for (place, lane) in sums.all().enumerate() {
+        let here: Vec<u128> = pads.lane(place).into_iter().flatten().collect();
+        for (cell, (sum, pad)) in lane.iter().zip(here).enumerate() {
+            pads.set(place, cell, pad.wrapping_add(*sum as u128));
+        }
+    }
+    pads
+}
+
+/// The sums over the parts that have a cube, of what a server has added up.
+///
+/// # Errors
+/// [`ClientError::Answer`] for cells that cannot be those of these parts.
+///
+/// # Cost
+/// A pad for each part and number.
+pub(crate) fn opened(
+    (number, shape): (u32, &CubeShape),
+    found: Option<CubeSums>,
+    manifest: &Manifest,
+    keys: &RowKeys,
+) -> Result<Sums, ClientError> {
+    let other = || ClientError::Answer { what: "its cells are not those of the table".into() };
+    let mut sums = Sums::zeros(shape);
+    let covered: Vec<_> = manifest.parts.iter().filter(|part| part.has_cube(number)).collect();
+    let Some(found) = found else {
+        return if covered.is_empty() { Ok(sums) } else { Err(other()) };
+    };
+    if (found.cells(), found.bits()) != (shape.cells(), &*shape.bits()) || covered.is_empty() {
+        return Err(other());
+    }
+    let mut all_pads = CubeSums::zeros(shape.cells(), &shape.bits());
+    for part in &covered {
+        let cubes = part.cubes.as_ref().ok_or_else(other)?;
+        let key = &keys.of(manifest, part.domain)?.pads;
+        all_pads.add(&pads(key, cubes.id.as_bytes(), (number, shape))).ok_or_else(other)?;
+    }
+    for (place, lane) in std::iter::once(&mut sums.rows).chain(&mut sums.lanes).enumerate() {
+        let described = shape.lanes.get(place).ok_or_else(other)?;
+        let numbers = found.lane(place).zip(all_pads.lane(place)).ok_or_else(other)?;
+        for (sum, (found, pad)) in lane.iter_mut().zip(numbers.0.zip(numbers.1)) {
+            *sum = described.sum(found.wrapping_sub(pad));
+        }
+    }
+    let rows: i128 = covered.iter().map(|part| i128::from(part.rows)).sum();
+    let is_possible = sums.rows.iter().all(|count| (0..=rows).contains(count))
+        && sums.rows.iter().sum::<i128>() == rows
+        && shape.lanes.iter().skip(1).zip(&sums.lanes).all(|(lane, found)| {
+            let (low, high) = (lane.row.low().to_i128(), lane.row.high().to_i128());
+            let Some((low, high)) = low.zip(high) else { return false };
+            let within = |(count, sum): (&i128, &i128)| {
+                let bounds = count.checked_mul(low).zip(count.checked_mul(high));
+                bounds.is_some_and(|(low, high)| (low..=high).contains(sum))
+            };
+            sums.rows.iter().zip(found).all(within)
+        });
+    if is_possible { Ok(sums) } else { Err(other()) }
+}
+
+/// The cubes that questions can be put to, and the parts that they cover.
+pub(crate) fn spreads(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<u32, CubeSpread> {
+    let numbered = half.cubes.iter().zip(&half.schema.cubes).enumerate();
+    let spread = numbered.filter_map(|(place, (number, cube))| {
+        let covers: Vec<bool> = manifest.parts.iter().map(|part| part.has_cube(*number)).collect();
+        let shape = covers.contains(&true).then(|| CubeShape::of(&half.schema, cube).ok()).flatten()?;
+        Some((*number, CubeSpread { place, cells: shape.cells(), bits: shape.bits(), covers }))
+    });
+    spread.collect()
+}
+
+/// Numbers of the cubes of an altered schema. A cube of other cells or bits than before gets a number that no part has.
+pub(crate) fn renumbered(
+    before: &PrivateHalf,
+    (alteration, schema): (&Alteration, &Schema),
+    manifest: &Manifest,
+) -> Vec<u32> {
+    let known = before.cubes.iter().zip(&before.schema.cubes).filter_map(|(number, cube)| {
+        let after = alteration.cube_after(&before.schema, cube)?;
+        Some((*number, after, CubeShape::of(&before.schema, cube).ok()?))
+    });
+    let mut known: Vec<(u32, Cube, CubeShape)> = known.collect();
+    let stored = manifest.parts.iter().flat_map(|part| part.cubes.iter().flat_map(|cubes| &cubes.numbers));
+    let mut next = stored.chain(&before.cubes).max().map_or(0, |most| most.saturating_add(1));
+    let numbers = schema.cubes.iter().map(|cube| {
+        let place = known.iter().position(|(_, after, _)| after == cube);
+        let same = place.map(|place| known.remove(place));
+        let shape = CubeShape::of(schema, cube).ok();
+        let is_same = |(_, _, known): &(u32, Cube, CubeShape)| {
+            shape.as_ref().is_some_and(|shape| shape.has_form_of(known))
+        };
+        same.filter(is_same).map_or_else(
+            || {
+                next = next.saturating_add(1);
+                next - 1
+            },
+            |(number, ..)| number,
+        )
+    });
+    numbers.collect()
+}
+
+/// Rows of the parts that do not answer by a cube, without deleted ones.
+pub(crate) fn rows_beside(manifest: &Manifest, number: u32) -> u64 {
+    let beside = manifest.parts.iter().filter(|part| !part.has_cube(number));
+    beside.map(PartEntry::living_rows).sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cubes: every question that cells decide is answered by them, as by columns that come back, whatever became of the table meanwhile."""
+
+import csv
+import datetime
+import json
+import random
+import re
+
+import duckdb
+import pytest
+
+SCHEMA = """format = 1
+table = "t"
+status = "approved"
+max_rows = 200000
+cubes = [
+  { by = ["month(day)", "kind", "flag", "level"], sum = ["pay", "pay * (1 - rate) * hours"] },
+  { by = [{ column = "age", bins = [18, 40, 65] }, "year(seen)"], sum = ["pay", "gain"] },
+]
+[columns.day]
+type = "date"
+range = ["2023-01-15", "2023-12-20"]
+nullable = true
+protect = "encrypt"
+[columns.kind]
+type = "category"
+nullable = true
+protect = "seal"
+[columns.flag]
+type = "bool"
+protect = "encrypt"
+[columns.level]
+type = "int(8)"
+range = [-2, 3]
+protect = "clear"
+[columns.age]
+type = "int(16)"
+range = [0, 120]
+nullable = true
+protect = "encrypt"
+[columns.seen]
+type = "timestamp"
+range = ["2021-06-01T00:00:00Z", "2024-01-31T23:59:59Z"]
+protect = "encrypt"
+[columns.pay]
+type = "decimal(10,2)"
+range = [-1000, 99999.99]
+nullable = true
+protect = "encrypt"
+[columns.rate]
+type = "decimal(3,2)"
+range = [0, 0.10]
+protect = "encrypt"
+[columns.hours]
+type = "int(16)"
+range = [0, 60]
+protect = "encrypt"
+[columns.gain]
+type = "float(3)"
+range = [-50, 50]
+nullable = true
+protect = "encrypt"
+[columns.key]
+type = "int(32)"
+protect = "clear"
+"""
+SCHEMA = SCHEMA.replace('"month(day)", "kind"', '"month(day)", { column = "kind", values = ["a", "b\'s", "ü"] }')
+HEADER = ["day", "kind", "flag", "level", "age", "seen", "pay", "rate", "hours", "gain", "key"]
+ROWS = 12_000
+
+
+def rows(draw, count, first=0):
+    """Random rows with missing values and extremes."""
+    maybe = lambda value, chance: "" if draw.random() < chance else value
+    for key in range(first, first + count):
+        seen = datetime.datetime(2021, 6, 1) + datetime.timedelta(seconds=draw.randrange(84_000_000))
+        yield [
+            maybe(datetime.date(2023, 1, 15) + datetime.timedelta(draw.randrange(340)), 0.05),
+            maybe(draw.choice(["a", "b's", "ü"]), 0.1),
+            draw.choice(["true", "false"]),
+            draw.randint(-2, 3),
+            maybe(draw.choice([0, 120, 18, 17, 65, draw.randint(0, 120)]), 0.07),
+            f"{seen.isoformat()}Z",
+            maybe(draw.choice(["-1000.00", "99999.99", f"{draw.randint(-100000, 9999999) / 100:.2f}"]), 0.1),
+            f"0.{draw.randint(0, 10):02d}" if draw.random() < 0.9 else "0.10",
+            draw.choice([0, 60, draw.randint(0, 60)]),
+            maybe(f"{draw.randint(-50000, 50000) / 1000:.3f}", 0.2),
+            key,
+        ]
+
+
+def write(path, lines):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([HEADER, *lines])
+
+
+CONDITIONS = {
+    "first": [
+        "day >= DATE '2023-04-01'",
+        "day < '2023-07-01'",
+        "day BETWEEN '2023-02-01' AND '2023-10-31'",
+        "day IS NULL",
+        "day <= DATE '2023-11-30'",
+        "kind = 'a'",
+        "kind <> 'ü'",
+        "kind IN ('a', 'b''s')",
+        "kind IS NULL",
+        "kind LIKE '%s'",
+        "flag",
+        "NOT flag",
+        "level > 0",
+        "level BETWEEN -1 AND 2",
+        "abs(level) = 2",
+        "level * 2 < 1",
+    ],
+    "second": ["age >= 18", "age < 65", "age BETWEEN 40 AND 64", "age IS NOT NULL", "age > 17", "seen >= '2022-01-01'", "seen < TIMESTAMP '2023-01-01 00:00:00'"],
+}
+KEYS = {
+    "first": ["kind", "flag", "level", "date_trunc('month', day)", "EXTRACT(quarter FROM day)", "EXTRACT(month FROM day)", "upper(kind)", "level % 2", "CASE WHEN level > 1 THEN 'high' ELSE kind END"],
+    "second": ["date_trunc('year', seen)", "EXTRACT(year FROM seen)", "CASE WHEN age < 18 THEN 'child' WHEN age >= 65 THEN 'old' END"],
+}
+AGGREGATES = {
+    "first": [
+        "COUNT(*)",
+        "COUNT(pay)",
+        "SUM(pay)",
+        "AVG(pay)",
+        "VARIANCE(pay)",
+        "STDDEV_POP(pay)",
+        "SUM(pay * level)",
+        "SUM(pay * (1 - rate) * hours)",
+        "SUM(pay - 3)",
+        "SUM(level)",
+        "AVG(level)",
+        "VAR_POP(level)",
+        "KURTOSIS(level)",
+        "MIN(level)",
+        "MAX(kind)",
+        "COUNT(kind)",
+        "COUNT(DISTINCT kind)",
+        "COUNT(DISTINCT level)",
+        "MODE(kind)",
+        "MEDIAN(level)",
+        "QUANTILE_DISC(level, 0.3)",
+        "QUANTILE_CONT(level, 0.9)",
+        "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY level DESC)",
+        "BOOL_OR(flag)",
+        "CORR(level, pay)",
+        "SUM(CASE WHEN flag THEN pay END)",
+        "COUNT(CASE WHEN kind = 'a' THEN 1 END)",
+        "SUM(pay) FILTER (WHERE level > 0)",
+        "COUNT(*) FILTER (WHERE kind IS NULL)",
+    ],
+    "second": ["COUNT(*)", "SUM(pay)", "SUM(gain)", "AVG(gain)", "STDDEV(gain)", "COUNT(gain)", "SUM(pay + 1) FILTER (WHERE age >= 65)", "COUNT(*) FILTER (WHERE age IS NULL)"],
+}
+
+
+def condition(draw, cube):
+    """A random condition on the dimensions of a cube."""
+    one = lambda: draw.choice(CONDITIONS[cube])
+    kind = draw.randrange(5)
+    return [one(), f"{one()} AND {one()}", f"({one()} OR {one()})", f"NOT ({one()})", f"{one()} AND ({one()} OR NOT ({one()}))"][kind]
+
+
+def question(draw, cube):
+    """A random grouped query that the cells of a cube decide."""
+    items = draw.sample(AGGREGATES[cube], draw.randint(1, 4))
+    keys = draw.sample(KEYS[cube], draw.choice([0, 1, 1, 2]))
+    named = [f"{text} AS x{place}" for place, text in enumerate([*keys, *items])]
+    where = f" WHERE {condition(draw, cube)}" if draw.random() < 0.7 else ""
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    having = " HAVING COUNT(*) > 40" if draw.random() < 0.2 else ""
+    order = " ORDER BY " + ", ".join(f"x{place}" for place in range(len(named))) if keys else ""
+    limit = f" LIMIT {draw.randint(1, 5)}" if order and draw.random() < 0.2 else ""
+    return f"SELECT {', '.join(named)} FROM t{where}{group}{having}{order}{limit}"
+
+
+def test_random_questions(hush, tmp_path, small_key):
+    """Cells answer as columns that come back do, over parts with the cube and without it, with the predicted bytes."""
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    draw = random.Random(seed)
+    (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
+    write(tmp_path / "t.csv", rows(draw, ROWS))
+    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    # Few rows take less than a cube of them would: they have none.
+    write(tmp_path / "few.csv", rows(draw, 50, ROWS))
+    write(tmp_path / "many.csv", rows(draw, 9000, ROWS + 50))
+    hush("append", "T", "few.csv", *small_key)
+    hush("append", "T", "many.csv", *small_key)
+    parts = manifest(tmp_path / "T")["parts"]
+    assert [sorted(part.get("cubes", {}).get("numbers", [])) for part in parts] == [[0, 1], [], [0, 1]], parts
+    for _ in range(14):
+        for cube in ("first", "second"):
+            same_by_each_way(hush, question(draw, cube), small_key)
+
+
+def same_by_each_way(hush, query, key):
+    """The result by the cube is the text of the result by columns that come back."""
+    ask = lambda way: hush("query", "T", query, "--way", way, "--format", "csv", "--analyze", "--json", *key)
+    done = ask("cube")
+    assert done.stdout == ask("fetch").stdout, query
+    analysis = json.loads(done.stderr.splitlines()[-1])
+    predicted, measured = analysis["predicted"]["prediction"], analysis["measured"]
+    assert predicted["bytes_up"] == measured["bytes_up"], query
+    assert not predicted["bytes_down_exact"] or predicted["bytes_down"] == measured["bytes_down"], query
+    return done.stdout
+
+
+def manifest(table):
+    """The body of a table's manifest."""
+    data = (table / "manifest.hush").read_bytes()
+    return json.loads(data[20 : 20 + int.from_bytes(data[12:20], "little")])
+
+
+QUESTIONS = [
+    "SELECT kind, COUNT(*) AS n, SUM(pay) AS p, STDDEV(pay) AS s FROM t WHERE day >= DATE '2023-03-01' AND flag GROUP BY kind ORDER BY kind",
+    "SELECT EXTRACT(year FROM seen) AS y, COUNT(*) AS n, AVG(gain) AS g FROM t WHERE age >= 18 GROUP BY y ORDER BY y",
+]
+
+
+@pytest.fixture
+def table(hush, tmp_path, small_key):
+    """A table with two cubes."""
+    (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
+    write(tmp_path / "t.csv", rows(random.Random(3), ROWS))
+    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    return tmp_path / "T"
+
+
+def test_duckdb_agrees(hush, table, small_key):
+    """Another engine on the plain rows."""
+    data = str(table.parent / "t.csv")
+    for query in QUESTIONS:
+        found = list(csv.reader(same_by_each_way(hush, query, small_key).splitlines()))[1:]
+        expected = duckdb.sql(query.replace("FROM t ", f"FROM read_csv('{data}') ")).fetchall()
+        assert len(found) == len(expected) > 2, query
+        for row, wanted in zip(found, expected):
+            for cell, value in zip(row, wanted):
+                alike = cell == str(value if value is not None else "") or abs(float(cell) - float(value)) <= 1e-9 * abs(float(value))
+                assert alike, (query, row, wanted)
+
+
+def test_what_is_sent_is_the_same_for_every_constant(hush, table, small_key):
+    """Bytes up and down do not depend on the question; `explain` says what the server learns, and that it is right about it."""
+    moved = set()
+    for level in range(-2, 4):
+        for month in range(2, 12):
+            query = f"SELECT SUM(pay) FROM t WHERE level = {level} AND day < DATE '2023-{month:02d}-01'"
+            done = hush("query", "T", query, "--way", "cube", "--hide", "constants", "--hide", "pattern", "--hide", "sizes", "--quiet", "--analyze", "--json", *small_key)
+            measured = json.loads(done.stderr.splitlines()[-1])["measured"]
+            moved.add((measured["bytes_up"], measured["bytes_down"]))
+    assert len(moved) == 1, moved
+    told = hush("explain", "T", QUESTIONS[0], "--way", "cube", *small_key).stdout
+    assert re.search(r"cube 0 was asked for, all 624 cells", told), told
+    assert "2023-03-01" not in told.split("learns")[-1], told
+
+
+def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
+    """Deletions, updates, compactions, alterations and rotations leave no question of a cube wrong, and no name of cubes comes twice."""
+    ids, files = {}, set()
+
+    def check(covered):
+        parts = manifest(table)["parts"]
+        for part in parts:
+            if "cubes" in part:
+                found = (part["cubes"]["id"], part["cubes"]["file"]["digest"])
+                assert ids.setdefault(*found) == found[1], "one name, one file"
+                files.add(found[1])
+        assert sum("cubes" in part and "dead" not in part for part in parts) == covered, parts
+        return [same_by_each_way(hush, query, small_key) for query in questions]
+
+    questions = list(QUESTIONS)
+    first = check(1)
+    write(tmp_path / "more.csv", rows(random.Random(8), 6000, ROWS))
+    hush("append", "T", "more.csv", *small_key)
+    second = check(2)
+    assert second != first
+    # A part with deleted rows gives its rows; written anew, it has cubes again.
+    hush("delete", "T", f"WHERE key < {ROWS} AND level = 0", *small_key)
+    third = check(1)
+    assert third != second
+    hush("compact", "T", "--deleted", *small_key)
+    assert check(2) == third
+    hush("alter", "T", "--rename", "kind=sort", "--rename", "pay=Total Pay", *small_key)
+    questions = [query.replace("kind", "sort").replace("(pay)", '("Total Pay")') for query in QUESTIONS]
+    renamed = check(2)
+    assert [text.replace("sort", "kind") for text in renamed] == third
+    # Wider numbers make wider sums: such cubes are others, and parts have them once they are written anew.
+    hush("alter", "T", "--widen", "gain=-5000,5000", *small_key)
+    cubes = lambda: [part.get("cubes", {}).get("numbers") for part in manifest(table)["parts"]]
+    assert all(2 in numbers and 1 not in numbers for numbers in cubes()), cubes()
+    assert check(2) == renamed
+    hush("rotate", "T", *small_key)
+    assert check(len(manifest(table)["parts"])) == renamed
+    # The same rows once more, under the same key: other names, and no number as it was.
+    assert len(ids) == len(files) >= 6
+    hush("encrypt", "t.csv", "-o", "again", *small_key)
+    other = manifest(tmp_path / "again")["parts"][0]["cubes"]
+    assert other["id"] not in ids and other["file"]["digest"] not in files
+    hush("alter", "T", "--drop", "age", *small_key)
+    done = hush("query", "T", QUESTIONS[1].replace("WHERE age >= 18 ", ""), "--way", "cube", *small_key, status=None)
+    assert done.returncode and "HUSH-P" in done.stderr, done.stderr
+
+
+def test_a_cube_behind_a_server_and_in_a_bucket_of_parts(hush, table, tmp_path, small_key, server):
+    """A server adds the cells up as this process does; a damaged or exchanged file of cubes is refused, and so is one of another part."""
+    write(tmp_path / "more.csv", rows(random.Random(8), 9000, ROWS))
+    hush("append", "T", "more.csv", *small_key)
+    expected = [hush("query", "T", query, "--way", "cube", "--format", "csv", *small_key).stdout for query in QUESTIONS]
+    hush("push", "T", server.url, *server.token)
+    for query, text in zip(QUESTIONS, expected):
+        found = hush("query", server.url, query, "--way", "cube", "--format", "csv", *server.token, *small_key)
+        assert found.stdout == text, query
+    log = server.log.read_text(encoding="utf-8")
+    assert "2023-03" not in log and "kind" not in log
+    stored = sorted((table / "parts").glob("*.cubes"))
+    assert len(stored) == 2
+    plain = b"".join(file.read_bytes() for file in stored)
+    assert b"kind" not in plain and b"HUSHCUBE" in plain
+    saved = stored[0].read_bytes()
+    for damaged in (saved[:-1], saved[:100] + bytes([saved[100] ^ 1]) + saved[101:], stored[1].read_bytes(), b""):
+        stored[0].write_bytes(damaged)
+        done = hush("query", "T", QUESTIONS[0], "--way", "cube", *small_key, status=None)
+        assert done.returncode and re.match(r"HUSH-[TE]\d+", done.stderr) and done.stdout == "", done.stderr
+        # Other ways do not read it.
+        assert hush("query", "T", QUESTIONS[0], "--way", "fetch", "--format", "csv", *small_key).stdout == expected[0]
+    stored[0].write_bytes(saved)
+    assert hush("query", "T", QUESTIONS[0], "--way", "cube", "--format", "csv", *small_key).stdout == expected[0]
+
+
+def test_values_without_a_cell_are_refused(hush, table, tmp_path, small_key):
+    """A text that the cube does not list: the row and the column are named, the value is not, and nothing is written."""
+    lines = list(rows(random.Random(1), 20))
+    lines[7][1] = "secret kind"
+    write(tmp_path / "bad.csv", lines)
+    before = manifest(table)
+    done = hush("append", "T", "bad.csv", *small_key, status=None)
+    assert done.returncode and re.match(r"HUSH-C096.*row 8, column kind", done.stderr, re.DOTALL), done.stderr
+    assert "secret kind" not in done.stderr and manifest(table) == before
+    assert len(list((table / "parts").glob("*.cubes"))) == 1
+
+
+def test_cubes_that_cannot_be(hush, table, tmp_path, small_key):
+    """Schemas with a cube too large, of columns that are not there or of floats name the line and the numbers."""
+    for change, words in [
+        (("month(day)", "nobody"), "line 6: a cube: there is no column nobody"),
+        (('"level"]', '"level", "hours", "seen"]'), "it would have"),
+        (("bins = [18, 40, 65]", "bins = [40, 18]"), "the bins of age"),
+        (('sum = ["pay", "gain"]', 'sum = ["age / 2"]'), "cannot be added up"),
+    ]:
+        assert change[0] in SCHEMA
+        (tmp_path / "bad.toml").write_text(SCHEMA.replace(*change), encoding="utf-8")
+        done = hush("encrypt", "t.csv", "-o", "B", "--schema", "bad.toml", *small_key, status=None)
+        assert done.returncode and done.stderr.startswith("HUSH-S014") and words in done.stderr, done.stderr
+        assert not (tmp_path / "B").exists()
+
