@@ -30,9 +30,9 @@ use hush_table::manifest::{ChangeKind, MAX_EARLIER_GENERATIONS};
 
 use self::clear::ClearFiles;
 pub use self::error::AlterError;
-use crate::cube;
 use crate::columns::{keys_of, new_secret_id};
 use crate::compact::{CompactOptions, Which, compact, require_recoverable};
+use crate::cube;
 use crate::destination::{Committed, Committer, Destination, Edit, Next};
 use crate::devices::Waiting;
 use crate::error::ClientError;
@@ -264,7 +264,7 @@ impl Edit for Begin<'_> {
         let interim = if waits { schema_after(before, &as_before)? } else { schema.clone() };
         let outgrown = if waits { outgrown } else { Vec::new() };
         self.report.encodings = new.len() as u64;
-        let cubes = cube::renumbered(&present.half, (self.alteration, &interim), &next);
+        let cubes = cube::renumbered(&present.half, (self.alteration, &interim), cube::stored_numbers(&next));
         let mut half = PrivateHalf {
             sealed: Vec::new(),
             cubes,
@@ -321,7 +321,10 @@ impl Edit for Finish<'_> {
         }
         next.version = next.version.saturating_add(1);
         next.begin_generation();
-        let (sealed, cubes) = (present.half.sealed.clone(), cube::renumbered(&present.half, (&Alteration::default(), &schema), &next));
+        let (sealed, cubes) = (
+            present.half.sealed.clone(),
+            cube::renumbered(&present.half, (&Alteration::default(), &schema), cube::stored_numbers(&next)),
+        );
         let half = PrivateHalf { schema, encodings: kept, pending: None, sealed, cubes };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);

@@ -143,7 +143,8 @@ impl RowStore<'_> {
         hush_ring::os_random(&mut id)?;
         let id = AppendId::from_bytes(id);
         let keys = keys.present();
-        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half)?;
+        let plan =
+            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half)?;
         let maker = plan.cubes.maker(keys.pads.copied());
         let pool = thread_pool(self.threads)?;
         let rows = Rows { source, schema, pool: &pool, memory_limit: self.memory_limit };

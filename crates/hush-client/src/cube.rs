@@ -61,7 +61,8 @@ impl CubePlan {
         let numbered = half.cubes.iter().zip(&half.schema.cubes);
         let cubes = numbered.map(|(number, cube)| {
             let shape = CubeShape::of(&half.schema, cube).map_err(|_| UNREADABLE)?;
-            let columns = half.schema.columns.iter().filter(|column| shape.columns().contains(&&*column.name));
+            let columns =
+                half.schema.columns.iter().filter(|column| shape.columns().contains(&&*column.name));
             let row_bits = columns.map(|column| u64::from(copy::shape(column).row_bits())).sum();
             Ok(PlannedCube { number: *number, shape, row_bits })
         });
@@ -117,7 +118,9 @@ pub(crate) fn rows_of(shape: &CubeShape, schema: &Schema, batch: &RowBatch) -> R
     // Clear columns are added up as encrypted ones are: in units.
     let mut needed = RowBatch { first_row: batch.first_row, rows: batch.rows, columns: Vec::new() };
     let mut places = BTreeMap::new();
-    for name in shape.lanes.iter().flat_map(|lane| lane.quantity.iter()).flat_map(|quantity| quantity.columns()) {
+    for name in
+        shape.lanes.iter().flat_map(|lane| lane.quantity.iter()).flat_map(|quantity| quantity.columns())
+    {
         if places.contains_key(name) {
             continue;
         }
@@ -335,19 +338,24 @@ pub(crate) fn spreads(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<u32, 
     spread.collect()
 }
 
-/// Numbers of the cubes of an altered schema. A cube of other cells or bits than before gets a number that no part has.
+/// Numbers of the cubes that parts have.
+pub(crate) fn stored_numbers(manifest: &Manifest) -> impl Iterator<Item = u32> + '_ {
+    let cubes = manifest.parts.iter().filter_map(|part| part.cubes.as_ref());
+    cubes.flat_map(|cubes| cubes.numbers.iter().copied())
+}
+
+/// Numbers of the cubes of an altered schema, of a table whose parts have those that are `stored`. A cube of other cells or bits than before gets a number that no part has.
 pub(crate) fn renumbered(
     before: &PrivateHalf,
     (alteration, schema): (&Alteration, &Schema),
-    manifest: &Manifest,
+    stored: impl Iterator<Item = u32>,
 ) -> Vec<u32> {
     let known = before.cubes.iter().zip(&before.schema.cubes).filter_map(|(number, cube)| {
         let after = alteration.cube_after(&before.schema, cube)?;
         Some((*number, after, CubeShape::of(&before.schema, cube).ok()?))
     });
     let mut known: Vec<(u32, Cube, CubeShape)> = known.collect();
-    let stored = manifest.parts.iter().flat_map(|part| part.cubes.iter().flat_map(|cubes| &cubes.numbers));
-    let mut next = stored.chain(&before.cubes).max().map_or(0, |most| most.saturating_add(1));
+    let mut next = stored.chain(before.cubes.iter().copied()).max().map_or(0, |most| most.saturating_add(1));
     let numbers = schema.cubes.iter().map(|cube| {
         let place = known.iter().position(|(_, after, _)| after == cube);
         let same = place.map(|place| known.remove(place));

@@ -119,7 +119,8 @@ impl Encryption<'_> {
         let writer = begun?.with_record().with_roots(sealed_roots.clone());
         let writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         let mut writer = writer.with_cubes(maker.hook());
-        let written = self.write_chunks(&rows, (&plan, &maker), flow, &mut writer, recorder.as_mut(), progress);
+        let written =
+            self.write_chunks(&rows, (&plan, &maker), flow, &mut writer, recorder.as_mut(), progress);
         if let Err(error) = written {
             // Neither a disk or a store that fails nor other data take back what is stored.
             if matches!(

@@ -28,9 +28,9 @@ mod columns;
 mod compact;
 mod compare;
 mod copy;
-mod cube;
 #[cfg(test)]
 mod corpus;
+mod cube;
 mod data;
 mod decrypt;
 mod delete;

@@ -111,7 +111,8 @@ fn of_cells(
     for axis in &shape.axes {
         stride /= axis.len().max(1);
         let column = schema.columns.iter().find(|column| column.name == axis.column).ok_or_else(missing)?;
-        let places: Vec<Place<'_>> = filled.iter().map(|cell| axis.place(cell / stride.max(1) % axis.len())).collect();
+        let places: Vec<Place<'_>> =
+            filled.iter().map(|cell| axis.place(cell / stride.max(1) % axis.len())).collect();
         columns.push(array(column, &places)?);
         fields.push(Field::new(&column.name, arrow_type(column.kind), true));
     }

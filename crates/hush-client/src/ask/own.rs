@@ -67,7 +67,11 @@ pub(super) fn opened_schema(schema: &Schema, own: &OwnQuery) -> Schema {
 }
 
 /// The columns under their names, as clear columns are stored.
-pub(super) fn opened(schema: &Schema, own: &OwnQuery, found: &rows::Fetched) -> Result<RecordBatch, ClientError> {
+pub(super) fn opened(
+    schema: &Schema,
+    own: &OwnQuery,
+    found: &rows::Fetched,
+) -> Result<RecordBatch, ClientError> {
     let missing = || ClientError::Internal { what: "the plan does not fetch a column that it reads" };
     let place = |names: &[String], name: &str| names.iter().position(|other| other == name);
     let described = clear_schema(schema);

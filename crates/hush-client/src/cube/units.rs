@@ -84,7 +84,8 @@ pub(super) fn units_of(kind: ColumnType, data: &ColumnData) -> Result<TypedColum
         }
         ColumnData::Array(array) => array,
     };
-    let short = |values: &mut dyn Iterator<Item = Option<i64>>| values.map(Option::unwrap_or_default).collect();
+    let short =
+        |values: &mut dyn Iterator<Item = Option<i64>>| values.map(Option::unwrap_or_default).collect();
     let values = match (kind, array.data_type()) {
         (ColumnType::Bool, DataType::Boolean) => {
             Values::I64(short(&mut array.as_boolean().iter().map(|value| value.map(i64::from))))
@@ -99,9 +100,9 @@ pub(super) fn units_of(kind: ColumnType, data: &ColumnData) -> Result<TypedColum
             let micros = array.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(other)?;
             Values::I64(short(&mut micros.iter()))
         }
-        (ColumnType::Decimal { .. } | ColumnType::Float { .. }, DataType::Decimal128(..)) => {
-            Values::I128(array.as_primitive::<Decimal128Type>().iter().map(Option::unwrap_or_default).collect())
-        }
+        (ColumnType::Decimal { .. } | ColumnType::Float { .. }, DataType::Decimal128(..)) => Values::I128(
+            array.as_primitive::<Decimal128Type>().iter().map(Option::unwrap_or_default).collect(),
+        ),
         _ => return Err(other()),
     };
     let valid = array.logical_nulls().map(|nulls| nulls.iter().collect());

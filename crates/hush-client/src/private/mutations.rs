@@ -94,7 +94,15 @@ fn half(encodings: &str, schema: &str) -> PrivateHalf {
 /// The contents of the sealed bytes.
 fn json(half: &PrivateHalf) -> String {
     let (schema, encodings) = (to_toml(&half.schema), half.encodings.clone());
-    serde_json::to_string(&Stored { format: FORMAT, schema, encodings, sealed: None, cubes: Vec::new(), pending: None }).unwrap()
+    serde_json::to_string(&Stored {
+        format: FORMAT,
+        schema,
+        encodings,
+        sealed: None,
+        cubes: Vec::new(),
+        pending: None,
+    })
+    .unwrap()
 }
 
 fn code(error: &ClientError) -> String {

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use std::collections::BTreeMap;
+
+use hush_keys::OwnerSeed;
+use hush_plan::schema::file::from_toml;
+use hush_plan::schema::units::column_bounds;
+use hush_table::source::{TypedColumn, Values};
+use hush_testkit::Draw;
+
+use super::*;
+
+const SCHEMA: &str = r#"format = 1
+table = "t"
+status = "approved"
+max_rows = 1000
+cubes = [
+  { by = ["level", { column = "age", bins = [18, 65] }], sum = ["pay", "pay * hours"] },
+  { by = ["flag"], sum = ["hours"] },
+]
+[columns.level]
+type = "int(8)"
+range = [-2, 3]
+nullable = true
+protect = "encrypt"
+[columns.age]
+type = "int(8)"
+range = [0, 120]
+protect = "encrypt"
+[columns.flag]
+type = "bool"
+protect = "encrypt"
+[columns.pay]
+type = "int(32)"
+range = [-500, 100000]
+nullable = true
+protect = "encrypt"
+[columns.hours]
+type = "int(8)"
+range = [0, 60]
+protect = "encrypt"
+"#;
+
+fn half() -> PrivateHalf {
+    PrivateHalf { cubes: vec![4, 2], ..PrivateHalf::new(from_toml(SCHEMA).unwrap(), Vec::new()) }
+}
+
+/// Random rows, with missing values and both ends of each range.
+fn batch(schema: &Schema, draw: &mut Draw, rows: usize) -> RowBatch {
+    let columns = schema.columns.iter().map(|column| {
+        let bounds = column_bounds(column).unwrap();
+        let ends = [bounds.low as i64, bounds.high as i64];
+        let valid: Vec<bool> = (0..rows).map(|_| !column.nullable || draw.below(5) > 0).collect();
+        let values = valid.iter().map(|valid| match (valid, draw.below(4)) {
+            (false, _) => 0,
+            (true, 0) => ends[draw.below(2)],
+            (true, _) => ends[0] + draw.below((ends[1] - ends[0]) as usize + 1) as i64,
+        });
+        let values = Values::I64(values.collect());
+        Some(ColumnData::Units(TypedColumn { values, valid: column.nullable.then_some(valid) }))
+    });
+    RowBatch { first_row: 0, rows, columns: columns.collect() }
+}
+
+fn value(batch: &RowBatch, column: usize, row: usize) -> Option<i64> {
+    let Some(Some(ColumnData::Units(TypedColumn { values: Values::I64(values), valid }))) =
+        batch.columns.get(column)
+    else {
+        panic!("no such column")
+    };
+    valid.as_ref().is_none_or(|valid| valid[row]).then(|| values[row])
+}
+
+/// Count, values, sum of pay, of its squares, and of pay times hours, by level and age group: computed row by row.
+type Reference = BTreeMap<(Option<i64>, usize), [i128; 5]>;
+
+fn reference(batches: &[RowBatch]) -> Reference {
+    let mut cells = Reference::new();
+    for batch in batches {
+        for row in 0..batch.rows {
+            let age = value(batch, 1, row).unwrap();
+            let group = usize::from(age >= 18) + usize::from(age >= 65);
+            let cell = cells.entry((value(batch, 0, row), group)).or_default();
+            let (pay, hours) = (value(batch, 3, row), value(batch, 4, row).unwrap());
+            cell[0] += 1;
+            cell[1] += i128::from(pay.is_some());
+            let pay = i128::from(pay.unwrap_or(0));
+            cell[2] += pay;
+            cell[3] += pay * pay;
+            cell[4] += pay * i128::from(hours);
+        }
+    }
+    cells
+}
+
+/// The sums of the first cube as the reference has them.
+fn found(shape: &CubeShape, sums: &Sums) -> Reference {
+    use hush_plan::cube::Place;
+    let groups = shape.axes[1].len();
+    let cells = sums.rows.iter().enumerate().filter(|(_, rows)| **rows != 0);
+    let found = cells.map(|(cell, rows)| {
+        let level = match shape.axes[0].place(cell / groups) {
+            Place::Units(units) => Some(units as i64),
+            _ => None,
+        };
+        let lane = |place: usize| sums.lanes[place][cell];
+        ((level, cell % groups), [*rows, lane(0), lane(1), lane(2), lane(3)])
+    });
+    found.collect()
+}
+
+#[test]
+fn cells_are_the_sums_of_their_rows() {
+    let (half, mut draw) = (half(), Draw::new());
+    let plan = CubePlan::of(&half).unwrap();
+    for _ in 0..20 {
+        let rows = 1 + draw.below(300);
+        let batches = [batch(&half.schema, &mut draw, rows), batch(&half.schema, &mut draw, 40)];
+        let shape = &plan.cubes[0].shape;
+        let mut sums = Sums::zeros(shape);
+        for batch in &batches {
+            sums.add(&plan.rows(&half.schema, batch).unwrap()[0]);
+        }
+        assert_eq!(found(shape, &sums), reference(&batches), "{draw:?}");
+    }
+}
+
+/// Pads hide every number, come off again, and add up over parts; a part of few rows has no cube.
+#[test]
+fn padded_cubes_add_up() {
+    let (half, mut draw, owner) = (half(), Draw::new(), OwnerSeed::generate().unwrap());
+    let keys = owner.of_table([1; 16], [2; 16]);
+    let plan = Arc::new(CubePlan::of(&half).unwrap());
+    let maker = plan.maker(keys.cube_pads());
+    let mut hook = maker.hook();
+    let mut parts = Vec::new();
+    let mut batches = Vec::new();
+    for rows in [300, 250] {
+        let batch = batch(&half.schema, &mut draw, rows);
+        maker.add(&plan.rows(&half.schema, &batch).unwrap());
+        parts.push(hook(0, 1).unwrap());
+        batches.push(batch);
+    }
+    assert_ne!(parts[0].id, parts[1].id);
+    assert_eq!(parts[0].numbers(), [2, 4]);
+    let shape = &plan.cubes[0].shape;
+    let mut total = CubeSums::zeros(shape.cells(), &shape.bits());
+    let mut all_pads = total.clone();
+    for part in &parts {
+        let stored = part.cube(4).unwrap().unpack().unwrap();
+        // Not one count is as it is: of 23 numbers of 10 bits some could be by chance.
+        let plain = stored.lane(0).unwrap().filter(|count| *count == 0).count();
+        assert!(plain < 5, "{plain}");
+        total.add(&stored).unwrap();
+        all_pads.add(&pads(&keys.cube_pads(), part.id.as_bytes(), (4, shape))).unwrap();
+    }
+    let mut sums = Sums::zeros(shape);
+    for (place, lane) in std::iter::once(&mut sums.rows).chain(&mut sums.lanes).enumerate() {
+        let numbers = total.lane(place).unwrap().zip(all_pads.lane(place).unwrap());
+        for (sum, (number, pad)) in lane.iter_mut().zip(numbers) {
+            *sum = shape.lanes[place].sum(number.wrapping_sub(pad));
+        }
+    }
+    assert_eq!(found(shape, &sums), reference(&batches));
+    let few = batch(&half.schema, &mut draw, 9);
+    maker.add(&plan.rows(&half.schema, &few).unwrap());
+    assert_eq!(
+        hook(0, 1).map(|cubes| cubes.numbers()),
+        Some(vec![2]),
+        "two cells take less than nine rows, 28 do not"
+    );
+}
+
+/// An alteration keeps the number of a cube that stays as it is, and gives new numbers to all others.
+#[test]
+fn numbers_mean_one_shape() {
+    let half = half();
+    let schema = |change: &dyn Fn(&mut Schema)| {
+        let mut schema = half.schema.clone();
+        change(&mut schema);
+        schema
+    };
+    let none = Alteration::default();
+    assert_eq!(renumbered(&half, (&none, &half.schema), std::iter::once(1)), [4, 2]);
+    let fewer = schema(&|schema| drop(schema.cubes.remove(0)));
+    assert_eq!(renumbered(&half, (&none, &fewer), std::iter::once(1)), [2]);
+    let wider = schema(&|schema| schema.max_rows = 100_000);
+    assert_eq!(renumbered(&half, (&none, &wider), std::iter::once(1)), [5, 6]);
+    let swapped = schema(&|schema| schema.cubes.swap(0, 1));
+    assert_eq!(renumbered(&half, (&none, &swapped), std::iter::once(1)), [2, 4]);
+    let renaming =
+        Alteration { rename: vec![("flag".to_owned(), "sign".to_owned())], ..Alteration::default() };
+    let renamed = hush_plan::schema::alter::altered(&half.schema, &renaming).unwrap();
+    assert_eq!(renumbered(&half, (&renaming, &renamed), std::iter::once(1)), [4, 2]);
+}
+
+#[test]
+fn values_without_a_cell_are_named_by_row_and_column() {
+    let (half, mut draw) = (half(), Draw::new());
+    let mut batch = batch(&half.schema, &mut draw, 10);
+    batch.first_row = 100;
+    let Some(Some(ColumnData::Units(TypedColumn { values: Values::I64(values), .. }))) =
+        batch.columns.get_mut(1)
+    else {
+        panic!("no such column")
+    };
+    values[6] = 121;
+    let error = CubePlan::of(&half).unwrap().rows(&half.schema, &batch).err().unwrap();
+    assert_eq!(error.code(), "HUSH-C096");
+    let told = error.to_string();
+    assert!(told.starts_with("row 107, column age") && !told.contains("121"), "{told}");
+}
