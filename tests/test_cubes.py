@@ -289,6 +289,8 @@ def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
     assert [text.replace("sort", "kind") for text in renamed] == third
     # Wider numbers make wider sums: such cubes are others, and parts have them once they are written anew.
     hush("alter", "T", "--widen", "gain=-5000,5000", *small_key)
+    assert hush("query", "T", questions[1], "--way", "cube", *small_key, status=None).returncode
+    hush("compact", "T", "--all", *small_key)
     cubes = lambda: [part.get("cubes", {}).get("numbers") for part in manifest(table)["parts"]]
     assert all(2 in numbers and 1 not in numbers for numbers in cubes()), cubes()
     assert check(2) == renamed

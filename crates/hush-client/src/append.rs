@@ -217,9 +217,7 @@ impl Append<'_> {
     /// Commits a version with the parts, behind whatever others commit meanwhile.
     fn commit(&self, stored: Stored) -> Result<AppendReport, ClientError> {
         let parts = stored.appender.stored().to_vec();
-        let bytes =
-            parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|file| file.bytes);
-        let bytes = bytes.sum();
+        let bytes = parts.iter().map(PartEntry::stored_bytes).sum();
         let Self { place, owner, destination, .. } = self;
         let committer = Committer { place: *place, owner, pins: &self.options.pins, destination };
         let mut addition = Addition { append: self, parts: &parts, stored: &stored };

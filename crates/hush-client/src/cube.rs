@@ -22,7 +22,7 @@ use hush_plan::schema::alter::Alteration;
 use hush_plan::schema::{Cube, Schema};
 use hush_schemes::Values as Units;
 use hush_table::source::{ColumnData, RowBatch};
-use hush_table::{CubeSums, CubesId, CubesOfPart, Manifest, PartCubes, PartEntry, StoredCube};
+use hush_table::{CubeSums, CubesId, CubesOfPart, Manifest, PackedSums, PartCubes, PartEntry, StoredCube};
 use num_traits::ToPrimitive;
 
 use self::units::{Column, units_of};
@@ -286,7 +286,7 @@ fn padded(sums: &Sums, mut pads: CubeSums) -> CubeSums {
 /// A pad for each part and number.
 pub(crate) fn opened(
     (number, shape): (u32, &CubeShape),
-    found: Option<CubeSums>,
+    found: Option<PackedSums<'_>>,
     manifest: &Manifest,
     keys: &RowKeys,
 ) -> Result<Sums, ClientError> {
@@ -299,6 +299,7 @@ pub(crate) fn opened(
     if (found.cells(), found.bits()) != (shape.cells(), &*shape.bits()) || covered.is_empty() {
         return Err(other());
     }
+    let found = found.unpack();
     let mut all_pads = CubeSums::zeros(shape.cells(), &shape.bits());
     for part in &covered {
         let cubes = part.cubes.as_ref().ok_or_else(other)?;

@@ -227,7 +227,8 @@ fn step_aside(overtaken: u32) -> Result<(), ClientError> {
 /// Files of a part: encrypted ones first, so that a server never has clear columns alone.
 fn files_of(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> {
     let encrypted = part.encrypted.map(|file| (FileKind::Encrypted, file));
-    encrypted.into_iter().chain(part.clear.map(|file| (FileKind::Clear, file)))
+    let cubes = part.cubes.as_ref().map(|cubes| (FileKind::Cubes, cubes.file));
+    encrypted.into_iter().chain(part.clear.map(|file| (FileKind::Clear, file))).chain(cubes)
 }
 
 /// Whether a commit failed because another version came first.

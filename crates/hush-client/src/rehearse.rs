@@ -247,8 +247,8 @@ fn described(
 }
 
 fn uploaded_bytes(manifest: &hush_table::SignedManifest) -> u64 {
-    let files = manifest.manifest().parts.iter().flat_map(|part| [part.clear, part.encrypted]);
-    files.flatten().map(|file| file.bytes).sum::<u64>() + manifest.as_bytes().len() as u64
+    let parts = manifest.manifest().parts.iter().map(hush_table::PartEntry::stored_bytes);
+    parts.sum::<u64>() + manifest.as_bytes().len() as u64
 }
 
 /// Bytes of encrypted files over encrypted values (each column of the owner counts once per row); `None` with sealed columns in them.

@@ -326,8 +326,7 @@ impl Prepared {
     }
 
     fn bytes(&self) -> u64 {
-        let files = self.parts().iter().flat_map(|part| [part.clear, part.encrypted]).flatten();
-        files.map(|file| file.bytes).sum()
+        self.parts().iter().map(PartEntry::stored_bytes).sum()
     }
 }
 

@@ -176,13 +176,13 @@ impl Table {
     #[getter]
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let manifest = self.0.manifest().manifest();
-        let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();
+        let stored: u64 = manifest.parts.iter().map(|part| part.stored_bytes()).sum();
         let dict = PyDict::new(py);
         dict.set_item("table", &manifest.table)?;
         dict.set_item("version", manifest.version)?;
         dict.set_item("rows", manifest.living_rows())?;
         dict.set_item("deleted_rows", manifest.dead_rows())?;
-        dict.set_item("bytes", files.map(|file| file.bytes).sum::<u64>())?;
+        dict.set_item("bytes", stored)?;
         dict.set_item("parts", manifest.parts.len())?;
         dict.set_item("key", &manifest.key_id)?;
         Ok(dict)

@@ -193,14 +193,14 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     for note in hush::reading_notes(&options.schema, &options.source) {
         say(&format!("! {}", visible(&note)));
     }
-    let files = manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten();
+    let stored = manifest.parts.iter().map(|part| part.stored_bytes()).sum();
     let text = format!(
         "Table {} version {}: {} rows, {} encoded columns, {}, key {}\nTime  {}\nNext  hush query {} \"SELECT ...\"; hush push {} SERVER",
         visible(&manifest.table),
         manifest.version,
         grouped(manifest.rows),
         manifest.encodings.len(),
-        bytes(files.map(|file| file.bytes).sum()),
+        bytes(stored),
         manifest.key_id,
         times(&phases, start.elapsed().as_secs_f64()),
         args.output.display(),

@@ -114,8 +114,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
     let half = if has_key(&args.key) { Some(private_half(args)?) } else { None };
     let manifest = locate(&args.table, &args.token)?.place().look(&pins())?;
     let (digest, manifest) = (manifest.digest(), manifest.manifest());
-    let files: u64 =
-        manifest.parts.iter().flat_map(|part| [part.clear, part.encrypted]).flatten().map(|f| f.bytes).sum();
+    let files: u64 = manifest.parts.iter().map(|part| part.stored_bytes()).sum();
     if args.json {
         let mut public = to_json(manifest, &digest.to_string(), files);
         if let Some(half) = &half {

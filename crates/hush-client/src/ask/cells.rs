@@ -43,7 +43,7 @@ pub(super) fn merge(
     let number = task.cube.ok_or_else(missing)?;
     let cube = schema.cubes.get(cells.cube).ok_or_else(missing)?;
     let whole = CubeShape::of(schema, cube).map_err(|_| missing())?;
-    let found = opened((number, &whole), answer.cells.clone(), manifest, &table.keys)?;
+    let found = opened((number, &whole), answer.cells, manifest, &table.keys)?;
     let shape = read_part(&whole, cells);
     let mut sums = narrowed((&whole, &found), &shape, cells);
     let left = rows::fetched(asked, task, answer, chunks)?;
