@@ -185,10 +185,10 @@ def test_random_questions(hush, tmp_path, small_key):
     write(tmp_path / "t.csv", rows(draw, ROWS))
     hush("encrypt", "t.csv", "-o", "T", *small_key)
     # Few rows take less than a cube of them would: they have none.
-    write(tmp_path / "few.csv", rows(draw, 50, ROWS))
-    write(tmp_path / "many.csv", rows(draw, 9000, ROWS + 50))
-    hush("append", "T", "few.csv", *small_key)
-    hush("append", "T", "many.csv", *small_key)
+    write(tmp_path / "few.csv", rows(draw, 20, ROWS))
+    write(tmp_path / "many.csv", rows(draw, 9000, ROWS + 20))
+    hush("append", "few.csv", "-o", "T", *small_key)
+    hush("append", "many.csv", "-o", "T", *small_key)
     parts = manifest(tmp_path / "T")["parts"]
     assert [sorted(part.get("cubes", {}).get("numbers", [])) for part in parts] == [[0, 1], [], [0, 1]], parts
     for _ in range(14):
@@ -248,7 +248,7 @@ def test_what_is_sent_is_the_same_for_every_constant(hush, table, small_key):
     for level in range(-2, 4):
         for month in range(2, 12):
             query = f"SELECT SUM(pay) FROM t WHERE level = {level} AND day < DATE '2023-{month:02d}-01'"
-            done = hush("query", "T", query, "--way", "cube", "--hide", "constants", "--hide", "pattern", "--hide", "sizes", "--quiet", "--analyze", "--json", *small_key)
+            done = hush("query", "T", query, "--way", "cube", "--hide", "constants,pattern,sizes", "--analyze", "--json", *small_key)
             measured = json.loads(done.stderr.splitlines()[-1])["measured"]
             moved.add((measured["bytes_up"], measured["bytes_down"]))
     assert len(moved) == 1, moved
@@ -261,20 +261,20 @@ def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
     """Deletions, updates, compactions, alterations and rotations leave no question of a cube wrong, and no name of cubes comes twice."""
     ids, files = {}, set()
 
-    def check(covered):
+    def check(covered=None):
         parts = manifest(table)["parts"]
         for part in parts:
             if "cubes" in part:
                 found = (part["cubes"]["id"], part["cubes"]["file"]["digest"])
                 assert ids.setdefault(*found) == found[1], "one name, one file"
                 files.add(found[1])
-        assert sum("cubes" in part and "dead" not in part for part in parts) == covered, parts
+        assert sum("cubes" in part and "dead" not in part for part in parts) == (covered or len(parts)), parts
         return [same_by_each_way(hush, query, small_key) for query in questions]
 
     questions = list(QUESTIONS)
     first = check(1)
     write(tmp_path / "more.csv", rows(random.Random(8), 6000, ROWS))
-    hush("append", "T", "more.csv", *small_key)
+    hush("append", "more.csv", "-o", "T", *small_key)
     second = check(2)
     assert second != first
     # A part with deleted rows gives its rows; written anew, it has cubes again.
@@ -282,10 +282,10 @@ def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
     third = check(1)
     assert third != second
     hush("compact", "T", "--deleted", *small_key)
-    assert check(2) == third
+    assert check() == third
     hush("alter", "T", "--rename", "kind=sort", "--rename", "pay=Total Pay", *small_key)
     questions = [query.replace("kind", "sort").replace("(pay)", '("Total Pay")') for query in QUESTIONS]
-    renamed = check(2)
+    renamed = check()
     assert [text.replace("sort", "kind") for text in renamed] == third
     # Wider numbers make wider sums: such cubes are others, and parts have them once they are written anew.
     hush("alter", "T", "--widen", "gain=-5000,5000", *small_key)
@@ -293,11 +293,11 @@ def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
     hush("compact", "T", "--all", *small_key)
     cubes = lambda: [part.get("cubes", {}).get("numbers") for part in manifest(table)["parts"]]
     assert all(2 in numbers and 1 not in numbers for numbers in cubes()), cubes()
-    assert check(2) == renamed
+    assert check() == renamed
     hush("rotate", "T", *small_key)
-    assert check(len(manifest(table)["parts"])) == renamed
+    assert check() == renamed
     # The same rows once more, under the same key: other names, and no number as it was.
-    assert len(ids) == len(files) >= 6
+    assert len(ids) == len(files) >= 5
     hush("encrypt", "t.csv", "-o", "again", *small_key)
     other = manifest(tmp_path / "again")["parts"][0]["cubes"]
     assert other["id"] not in ids and other["file"]["digest"] not in files
@@ -309,7 +309,7 @@ def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
 def test_a_cube_behind_a_server_and_in_a_bucket_of_parts(hush, table, tmp_path, small_key, server):
     """A server adds the cells up as this process does; a damaged or exchanged file of cubes is refused, and so is one of another part."""
     write(tmp_path / "more.csv", rows(random.Random(8), 9000, ROWS))
-    hush("append", "T", "more.csv", *small_key)
+    hush("append", "more.csv", "-o", "T", *small_key)
     expected = [hush("query", "T", query, "--way", "cube", "--format", "csv", *small_key).stdout for query in QUESTIONS]
     hush("push", "T", server.url, *server.token)
     for query, text in zip(QUESTIONS, expected):
@@ -338,7 +338,7 @@ def test_values_without_a_cell_are_refused(hush, table, tmp_path, small_key):
     lines[7][1] = "secret kind"
     write(tmp_path / "bad.csv", lines)
     before = manifest(table)
-    done = hush("append", "T", "bad.csv", *small_key, status=None)
+    done = hush("append", "bad.csv", "-o", "T", *small_key, status=None)
     assert done.returncode and re.match(r"HUSH-C096.*row 8, column kind", done.stderr, re.DOTALL), done.stderr
     assert "secret kind" not in done.stderr and manifest(table) == before
     assert len(list((table / "parts").glob("*.cubes"))) == 1
@@ -350,7 +350,8 @@ def test_cubes_that_cannot_be(hush, table, tmp_path, small_key):
         (("month(day)", "nobody"), "line 6: a cube: there is no column nobody"),
         (('"level"]', '"level", "hours", "seen"]'), "it would have"),
         (("bins = [18, 40, 65]", "bins = [40, 18]"), "the bins of age"),
-        (('sum = ["pay", "gain"]', 'sum = ["age / 2"]'), "cannot be added up"),
+        (('sum = ["pay", "gain"]', 'sum = ["hours / 2"]'), "cannot be added up"),
+        (('sum = ["pay", "gain"]', 'sum = ["age"]'), "age is of dimensions alone"),
     ]:
         assert change[0] in SCHEMA
         (tmp_path / "bad.toml").write_text(SCHEMA.replace(*change), encoding="utf-8")

@@ -158,6 +158,9 @@ fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault
         };
         let unfit = |fault: PlanError| CubeFault::Expression { text: text.clone(), why: fault.to_string() };
         let first = asked(&format!("SUM({argument}), COUNT({argument})")).map_err(unfit)?;
+        if first.sums.is_empty() {
+            return Err(CubeFault::OfDimensions { text: text.clone() });
+        }
         let squares = is_column.then(|| asked(&format!("VAR_POP({argument})")).map_err(unfit)).transpose()?;
         for (place, sum) in first.sums.iter().chain(squares.iter().flat_map(|found| &found.sums)).enumerate()
         {
@@ -250,7 +253,12 @@ pub fn plain_encoding(index: usize, quantity: &Quantity) -> PrivateEncoding {
         params: PLAIN_PARAMS.to_owned(),
         packing: Packing::Sum(Sum { t_log2: 64 }),
     };
-    PrivateEncoding { public, quantity: quantity.clone(), max_abs: "1".to_owned(), secret_id: String::new() }
+    PrivateEncoding {
+        public,
+        quantity: quantity.clone(),
+        max_abs: "1".to_owned(),
+        secret_id: format!("{index:032x}"),
+    }
 }
 
 #[cfg(test)]

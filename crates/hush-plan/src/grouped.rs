@@ -19,13 +19,13 @@ use crate::quantity::Quantity;
 use crate::range::Interval;
 use crate::schema::Schema;
 use crate::sql::clear::{check_clear, encrypted_in};
-use crate::sql::{Query, bare, column_name, functions};
+use crate::sql::{Query, bare, column_name, functions, quoted};
 
 /// A grouped query without its encodings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Grouped {
     pub(crate) keys: Vec<String>,
-    /// Clear aggregates; the first is `COUNT(*)`.
+    /// Clear aggregates; the first is `COUNT(*)`. Over cells the second is the number of rows for which they stand.
     pub(crate) clear: Vec<String>,
     pub(crate) masks: Vec<BoundedMask>,
     pub(crate) sums: Vec<QuantitySum>,
@@ -86,7 +86,9 @@ fn compile_from(
     check_keys(schema, query)?;
     let mut grouped = Grouped {
         keys: query.keys.iter().map(ToString::to_string).collect(),
-        clear: vec!["COUNT(*)".to_owned()],
+        clear: std::iter::once("COUNT(*)".to_owned())
+            .chain(count.map(|count| format!("SUM({})", quoted(count))))
+            .collect(),
         masks: Vec::new(),
         sums: Vec::new(),
         outputs: Vec::new(),

@@ -54,7 +54,7 @@ pub(super) fn merge(
     }
     drop(found);
     let table_of_cells = of_cells(asked, (&shape, &sums), cells)?;
-    gathered::grouped_here(&table_of_cells, asked.owner, &cells.task)
+    gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
 }
 
 /// The dimensions and lanes that a query reads.

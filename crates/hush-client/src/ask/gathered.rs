@@ -13,7 +13,7 @@ use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
-use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Regroup, RowsTask, Task};
+use hush_plan::plan::{AggregateTask, PLAN_FORMAT, Predicate, Regroup, RowsTask, Task};
 use hush_plan::{EncodingId, OwnerPlan, PrivateEncoding, ServerPlan};
 use hush_table::Digest;
 
@@ -43,7 +43,8 @@ pub(super) fn merge(
     let clear = named(table, regroup, &clear)?;
     let local = local_table(table, task, &clear, &quantities)?;
     let task = renumbered(&regroup.task, &task.fetch)?;
-    grouped_here(&local, owner, &task)
+    // Only rows that match have come back.
+    grouped_here(&local, owner, None, &task)
 }
 
 /// Evaluates a task on a table of the owner's own, and builds `merged`.
@@ -53,13 +54,14 @@ pub(super) fn merge(
 pub(super) fn grouped_here(
     local: &OwnedTable,
     owner: &OwnerPlan,
+    predicate: Option<&Predicate>,
     task: &AggregateTask,
 ) -> Result<RecordBatch, ClientError> {
     let plan = ServerPlan {
         format: PLAN_FORMAT,
         table: local.half.schema.table.clone(),
         manifest: local.manifest.digest().to_string(),
-        predicate: None,
+        predicate: predicate.cloned(),
         task: Task::Aggregate(task.clone()),
         max_answer_bytes: u64::MAX,
     };

@@ -22,7 +22,6 @@ use crate::exact::big_of_arrow;
 use crate::merge::{GroupNumbers, aggregate_column};
 use crate::number::Number;
 use crate::packing::ColumnKey;
-use crate::table::OwnedTable;
 
 /// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group. `errors` bounds the errors of the encrypted sums.
 ///
@@ -40,9 +39,17 @@ pub(super) fn merge(
     if clear.num_columns() != keys + aggregates {
         return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
     }
-    let clear_numbers = clear.columns().iter().skip(keys).map(integers).collect::<Result<Vec<_>, _>>()?;
+    let clear_numbers = clear.columns().iter().skip(keys).map(integers);
+    let mut clear_numbers = clear_numbers.collect::<Result<Vec<_>, _>>()?;
     let Asked { table, owner, .. } = *asked;
-    let rows = group_rows(table, clear_numbers.first(), sums.group_count)?;
+    let mut most = table.manifest.manifest().living_rows();
+    if owner.cells.is_some() && clear_numbers.len() > 1 {
+        // A row is a cell and stands for as many as the second number says; that cells can have them has been checked.
+        let rows = clear_numbers.get(1).cloned().unwrap_or_default();
+        clear_numbers.splice(..1, [rows]).for_each(drop);
+        most = u64::MAX;
+    }
+    let rows = group_rows(most, clear_numbers.first(), sums.group_count)?;
     let encrypted = decrypt_groups(asked, task, sums, &rows)?;
     let groups: Vec<GroupNumbers> = encrypted
         .into_iter()
@@ -73,12 +80,8 @@ pub(super) fn merge(
     Ok(RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?)
 }
 
-/// Rows of each group, from `COUNT(*)`: together no more than the table has.
-fn group_rows(
-    table: &OwnedTable,
-    counts: Option<&Vec<Number>>,
-    groups: u32,
-) -> Result<Vec<u64>, ClientError> {
+/// Rows of each group, from `COUNT(*)`: together no more than there can be.
+fn group_rows(most: u64, counts: Option<&Vec<Number>>, groups: u32) -> Result<Vec<u64>, ClientError> {
     let count = |number: &Number| match number {
         Number::Exact(count) => count.to_u64(),
         Number::Approx(_) => None,
@@ -88,7 +91,7 @@ fn group_rows(
     let rows =
         rows.ok_or_else(|| ClientError::Answer { what: "its groups have no number of rows".into() })?;
     let total = rows.iter().try_fold(0_u64, |total, rows| total.checked_add(*rows));
-    if total.is_none_or(|total| total > table.manifest.manifest().living_rows()) {
+    if total.is_none_or(|total| total > most) {
         return Err(ClientError::Answer { what: "its groups have more rows than the table".into() });
     }
     Ok(rows)

@@ -48,6 +48,14 @@ pub enum CubeFault {
         /// The column.
         column: String,
     },
+    /// A term without a column that is summed.
+    #[error(
+        "{text} is of dimensions alone, and cells are not added up by what they are: use another cube for it"
+    )]
+    OfDimensions {
+        /// The term.
+        text: String,
+    },
     /// A text whose values nobody has listed.
     #[error(
         "{column} is a text: its values have to be listed, {{ column = \"{column}\", values = [\"…\"] }}"

@@ -130,6 +130,7 @@ fn cubes_that_cannot_be_are_refused_with_reasons() {
         (vec![dimension("los", Grain::Bins(vec![0]))], "charges", "bins of los"),
         (vec![dimension("los", Grain::Bins(vec![31]))], "charges", "bins of los"),
         (vec![each("charges"), each("los")], "charges", "31003131 cells (charges 1000101 × los 31)"),
+        (vec![each("los")], "los * 2", "los * 2 is of dimensions alone"),
         (vec![each("los")], "rate", "rate cannot be added up exactly"),
         (vec![each("los")], "ward", "ward cannot be added up"),
         (vec![each("los")], "sqrt(charges)", "sqrt(charges) cannot be added up"),

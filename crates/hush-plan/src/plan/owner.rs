@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::predicate::Predicate;
 use super::server::{AggregateTask, SlotExpr};
 use crate::aggregates::{Fraction, JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::Bounds;
@@ -58,7 +59,9 @@ pub struct CellsQuery {
     pub count: String,
     /// The lanes that are read.
     pub lanes: Vec<usize>,
-    /// The task on cells; its sums are over lanes by their places in the list. It has no predicate but in its masks.
+    /// `WHERE`: which cells count.
+    pub predicate: Option<Predicate>,
+    /// The task on cells; its sums are over lanes by their places in the list.
     pub task: AggregateTask,
 }
 

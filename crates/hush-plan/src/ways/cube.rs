@@ -7,12 +7,12 @@
 use super::{Case, Proposal, fetch};
 use crate::EncodingId;
 use crate::bounds::{Bound, Bounds, Values};
+use crate::conditions::predicate;
 use crate::cube::{CubeShape, OnCells, compile};
 use crate::error::PlanError;
 use crate::limits::WayName;
 use crate::plan::{AggregateTask, CellsQuery, EncryptedSum, OwnQuery, OwnerPlan, RowsTask, Task};
 use crate::predict::CubeSpread;
-use crate::range::Interval;
 use crate::report::Cost;
 
 /// Proposes each cube that answers the query.
@@ -54,15 +54,14 @@ fn with_cube(
     lanes.dedup();
     let place = |lane: &usize| lanes.iter().position(|known| known == lane).unwrap_or_default();
     let weights = |mask: usize| grouped.masks.get(mask).map(|mask| mask.weights.clone());
-    let many = Interval::symmetric(case.catalog.rows().into());
     for (sum, lane) in grouped.sums.iter().zip(&sums) {
-        // A cell stands for any number of rows.
-        let cell = shape.lanes.get(*lane)?.row.mul(&many).mul(&weights(sum.mask)?);
-        bounds.sums.push(Bound { values: Values::Exact(cell), phase_log2: None });
+        let row = shape.lanes.get(*lane)?.row.mul(&weights(sum.mask)?);
+        bounds.sums.push(Bound { values: Values::Exact(row), phase_log2: None });
     }
     let columns = case.query.columns();
     let clear =
         shape.axes.iter().map(|axis| axis.column.clone()).filter(|name| columns.contains(name)).collect();
+    let predicate = case.query.filter.as_ref().map(predicate);
     let task = AggregateTask {
         keys: grouped.keys,
         clear: grouped.clear,
@@ -75,7 +74,7 @@ fn with_cube(
     let owner = OwnerPlan {
         aggregates: grouped.outputs,
         own: Some(own),
-        cells: Some(CellsQuery { cube: spread.place, clear, count, lanes, task }),
+        cells: Some(CellsQuery { cube: spread.place, clear, count, lanes, predicate, task }),
         bounds,
         final_sql: grouped.final_sql,
         ..OwnerPlan::default()
