@@ -288,7 +288,7 @@ def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
     renamed = check()
     assert [text.replace("sort", "kind") for text in renamed] == third
     # Wider numbers make wider sums: such cubes are others, and parts have them once they are written anew.
-    hush("alter", "T", "--widen", "gain=-5000,5000", *small_key)
+    hush("alter", "T", "--range", "gain=-5000..5000", *small_key)
     assert hush("query", "T", questions[1], "--way", "cube", *small_key, status=None).returncode
     hush("compact", "T", "--all", *small_key)
     cubes = lambda: [part.get("cubes", {}).get("numbers") for part in manifest(table)["parts"]]
@@ -347,7 +347,7 @@ def test_values_without_a_cell_are_refused(hush, table, tmp_path, small_key):
 def test_cubes_that_cannot_be(hush, table, tmp_path, small_key):
     """Schemas with a cube too large, of columns that are not there or of floats name the line and the numbers."""
     for change, words in [
-        (("month(day)", "nobody"), "line 6: a cube: there is no column nobody"),
+        (("month(day)", "nobody"), "cube 1: there is no column nobody"),
         (('"level"]', '"level", "hours", "seen"]'), "it would have"),
         (("bins = [18, 40, 65]", "bins = [40, 18]"), "the bins of age"),
         (('sum = ["pay", "gain"]', 'sum = ["hours / 2"]'), "cannot be added up"),

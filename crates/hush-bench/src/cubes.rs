@@ -94,24 +94,21 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     let csv = directory.path().join("lines.csv");
     write_rows(&csv, options)?;
     let key = OwnerKey::temporary().map_err(hush::Error::from)?;
-    let table = |form: Form| encrypt(directory.path(), &csv, form, &key, options);
-    let (clear, _) = table(Form::Clear)?;
+    let table = |form: Stored| encrypt(directory.path(), &csv, form, &key, options);
+    let (clear, _) = table(Stored::Clear)?;
     let mut made = Vec::new();
     let mut cubes = PathBuf::new();
     // In turns, so that both meet the same neighbours on the machine.
     for _ in 0..3 {
-        let (_, without) = table(Form::Encrypted)?;
-        let (with_cubes, with) = table(Form::Cubes)?;
+        let (_, without) = table(Stored::Encrypted)?;
+        let (with_cubes, with) = table(Stored::Cubes)?;
         made.push((with - without) * 1e6 / options.rows as f64);
         cubes = with_cubes;
     }
-    let files = std::fs::read_dir(cubes.join("parts"))?;
-    let sizes = files.map(|file| {
-        let file = file?;
-        let is_cubes = file.file_name().to_string_lossy().ends_with(".cubes");
-        Ok(if is_cubes { file.metadata()?.len() } else { 0 })
-    });
-    let stored: u64 = sizes.collect::<Result<Vec<_>, std::io::Error>>()?.into_iter().sum();
+    let present = OwnedTable::open_directory(&cubes, &key, &Pins::forgetful(), options.threads);
+    let present = present.map_err(hush::Error::from)?;
+    let parts = present.manifest().manifest().parts.iter();
+    let stored: u64 = parts.filter_map(|part| part.cubes.as_ref()).map(|cubes| cubes.file.bytes).sum();
     let queries = QUERIES.iter().map(|query| measure(query, (&clear, &cubes), &key, options));
     Ok(Report {
         stored_bytes_a_row: stored as f64 / options.rows as f64,
@@ -149,12 +146,12 @@ fn write_rows(csv: &Path, options: &Options) -> Result<(), BenchError> {
 /// A day from 1992-01-02 on.
 fn date(day: u64) -> String {
     let (mut year, mut rest) = (1992_u64, day + 1);
-    let length = |year: u64| if year % 4 == 0 { 366 } else { 365 };
+    let length = |year: u64| if year.is_multiple_of(4) { 366 } else { 365 };
     while rest >= length(year) {
         rest -= length(year);
         year += 1;
     }
-    let february = if year % 4 == 0 { 29 } else { 28 };
+    let february = if year.is_multiple_of(4) { 29 } else { 28 };
     let mut month = 1;
     for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
         if rest < days {
@@ -168,15 +165,15 @@ fn date(day: u64) -> String {
 
 /// How the rows are stored.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum Stored {
     Clear,
     Encrypted,
     Cubes,
 }
 
 /// The schema: every column is protected, or none.
-fn schema(form: Form, rows: u64) -> String {
-    let (number, text) = if form == Form::Clear {
+fn schema(form: Stored, rows: u64) -> String {
+    let (number, text) = if form == Stored::Clear {
         ("\"clear\"", "\"clear\"")
     } else {
         ("\"encrypt\"\nfor = [\"fetch\"]", "\"seal\"")
@@ -185,7 +182,7 @@ fn schema(form: Form, rows: u64) -> String {
   { by = ["shipped", { column = "flag", values = ["A", "N", "R"] }, { column = "status", values = ["F", "O"] }], sum = ["(quantity)", "(price)", "(discount)", "price * (1 - discount) * (1 + tax)"] },
   { by = ["month(shipped)", "discount", "quantity"], sum = ["(price)"] },
 ]"#;
-    let cubes = if form == Form::Cubes { cubes } else { "" };
+    let cubes = if form == Stored::Cubes { cubes } else { "" };
     format!(
         r#"format = 1
 table = "lines"
@@ -226,14 +223,14 @@ protect = {text}
 fn encrypt(
     directory: &Path,
     csv: &Path,
-    form: Form,
+    form: Stored,
     key: &OwnerKey,
     options: &Options,
 ) -> Result<(PathBuf, f64), BenchError> {
     let name = match form {
-        Form::Clear => "clear",
-        Form::Encrypted => "encrypted",
-        Form::Cubes => "cubes",
+        Stored::Clear => "clear",
+        Stored::Encrypted => "encrypted",
+        Stored::Cubes => "cubes",
     };
     let (output, file) = (directory.join(name), directory.join(format!("{name}.toml")));
     std::fs::write(&file, schema(form, options.rows))?;

@@ -339,7 +339,10 @@ impl Edit for Finish<'_> {
 }
 
 fn schema_after(schema: &Schema, alteration: &Alteration) -> Result<Schema, AlterError> {
-    altered(schema, alteration).map_err(|fault| AlterError::Fault(Box::new(fault)))
+    let next = altered(schema, alteration).map_err(|fault| AlterError::Fault(Box::new(fault)));
+    let mut next = next?;
+    hush_plan::cube::altered(schema, alteration, &mut next);
+    Ok(next)
 }
 
 /// The encodings that a schema needs, beside those that a table has.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! encrypt:  chunk ─ CubePlan::rows ─▶ cell of each row and what it adds ─ CubeMaker ─▶ sums of a part + pads
-//! ask:      Σ (sums + pads) over parts ─ opened ─▶ sums, each within what its rows can add up to
+//! ask:      Σ (sums + pads) over parts ─ ask::cells ─▶ sums, each within what its rows can add up to
 //! ```
 //!
 //! A sum is hidden by a pad that is as wide as the sum can be, used once, and made of the owner's key, the random name of the part's cubes and
@@ -22,14 +22,12 @@ use hush_plan::schema::alter::Alteration;
 use hush_plan::schema::{Cube, Schema};
 use hush_schemes::Values as Units;
 use hush_table::source::{ColumnData, RowBatch};
-use hush_table::{CubeSums, CubesId, CubesOfPart, Manifest, PackedSums, PartCubes, PartEntry, StoredCube};
-use num_traits::ToPrimitive;
+use hush_table::{CubeSums, CubesId, CubesOfPart, Manifest, PartCubes, PartEntry, StoredCube};
 
 use self::units::{Column, units_of};
 use crate::copy;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::roots::RowKeys;
 
 /// The cubes of a table, worked out.
 #[derive(Default)]
@@ -259,7 +257,7 @@ impl State {
 }
 
 /// The pads of a cube of a part.
-fn pads(key: &PadKey, part: &[u8; 16], (number, shape): (u32, &CubeShape)) -> CubeSums {
+pub(crate) fn pads(key: &PadKey, part: &[u8; 16], (number, shape): (u32, &CubeShape)) -> CubeSums {
     let bits = shape.bits();
     let mut stream = vec![0; CubeSums::packed_bytes(shape.cells(), &bits) as usize];
     key.fill(part, number, &mut stream);
@@ -277,62 +275,15 @@ fn padded(sums: &Sums, mut pads: CubeSums) -> CubeSums {
     pads
 }
 
-/// The sums over the parts that have a cube, of what a server has added up.
-///
-/// # Errors
-/// [`ClientError::Answer`] for cells that cannot be those of these parts.
-///
-/// # Cost
-/// A pad for each part and number.
-pub(crate) fn opened(
-    (number, shape): (u32, &CubeShape),
-    found: Option<PackedSums<'_>>,
-    manifest: &Manifest,
-    keys: &RowKeys,
-) -> Result<Sums, ClientError> {
-    let other = || ClientError::Answer { what: "its cells are not those of the table".into() };
-    let mut sums = Sums::zeros(shape);
-    let covered: Vec<_> = manifest.parts.iter().filter(|part| part.has_cube(number)).collect();
-    let Some(found) = found else {
-        return if covered.is_empty() { Ok(sums) } else { Err(other()) };
-    };
-    if (found.cells(), found.bits()) != (shape.cells(), &*shape.bits()) || covered.is_empty() {
-        return Err(other());
-    }
-    let found = found.unpack();
-    let mut all_pads = CubeSums::zeros(shape.cells(), &shape.bits());
-    for part in &covered {
-        let cubes = part.cubes.as_ref().ok_or_else(other)?;
-        let key = &keys.of(manifest, part.domain)?.pads;
-        all_pads.add(&pads(key, cubes.id.as_bytes(), (number, shape))).ok_or_else(other)?;
-    }
-    for (place, lane) in std::iter::once(&mut sums.rows).chain(&mut sums.lanes).enumerate() {
-        let described = shape.lanes.get(place).ok_or_else(other)?;
-        let numbers = found.lane(place).zip(all_pads.lane(place)).ok_or_else(other)?;
-        for (sum, (found, pad)) in lane.iter_mut().zip(numbers.0.zip(numbers.1)) {
-            *sum = described.sum(found.wrapping_sub(pad));
-        }
-    }
-    let rows: i128 = covered.iter().map(|part| i128::from(part.rows)).sum();
-    let is_possible = sums.rows.iter().all(|count| (0..=rows).contains(count))
-        && sums.rows.iter().sum::<i128>() == rows
-        && shape.lanes.iter().skip(1).zip(&sums.lanes).all(|(lane, found)| {
-            let (low, high) = (lane.row.low().to_i128(), lane.row.high().to_i128());
-            let Some((low, high)) = low.zip(high) else { return false };
-            let within = |(count, sum): (&i128, &i128)| {
-                let bounds = count.checked_mul(low).zip(count.checked_mul(high));
-                bounds.is_some_and(|(low, high)| (low..=high).contains(sum))
-            };
-            sums.rows.iter().zip(found).all(within)
-        });
-    if is_possible { Ok(sums) } else { Err(other()) }
-}
-
 /// The cubes that questions can be put to, and the parts that they cover.
 pub(crate) fn spreads(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<u32, CubeSpread> {
     let numbered = half.cubes.iter().zip(&half.schema.cubes).enumerate();
     let spread = numbered.filter_map(|(place, (number, cube))| {
         let covers: Vec<bool> = manifest.parts.iter().map(|part| part.has_cube(*number)).collect();
+        // Sums over more rows than the schema allows could pass their bits.
+        if rows_of_cube(manifest, *number) > half.schema.max_rows {
+            return None;
+        }
         let shape = covers.contains(&true).then(|| CubeShape::of(&half.schema, cube).ok()).flatten()?;
         Some((*number, CubeSpread { place, cells: shape.cells(), bits: shape.bits(), covers }))
     });
@@ -352,7 +303,7 @@ pub(crate) fn renumbered(
     stored: impl Iterator<Item = u32>,
 ) -> Vec<u32> {
     let known = before.cubes.iter().zip(&before.schema.cubes).filter_map(|(number, cube)| {
-        let after = alteration.cube_after(&before.schema, cube)?;
+        let after = hush_plan::cube::after(&before.schema, cube, alteration)?;
         Some((*number, after, CubeShape::of(&before.schema, cube).ok()?))
     });
     let mut known: Vec<(u32, Cube, CubeShape)> = known.collect();
@@ -373,6 +324,12 @@ pub(crate) fn renumbered(
         )
     });
     numbers.collect()
+}
+
+/// Rows of the parts that answer by a cube.
+pub(crate) fn rows_of_cube(manifest: &Manifest, number: u32) -> u64 {
+    let covered = manifest.parts.iter().filter(|part| part.has_cube(number)).map(|part| part.rows);
+    covered.fold(0, u64::saturating_add)
 }
 
 /// Rows of the parts that do not answer by a cube, without deleted ones.

@@ -201,7 +201,7 @@ pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Ve
     for column in part.columns.iter_mut().filter(|column| !used.contains(&column.name)) {
         column.protect = Protection::Drop;
     }
-    part.forget_lost_cubes();
+    hush_plan::cube::forget_lost(&mut part);
     // The query does not need the column that goes along, but an encrypted one must have an encoding.
     if needs.is_empty() && part.protected(Protection::Clear).next().is_none() {
         needs = Needs::of_purposes(&part)?;

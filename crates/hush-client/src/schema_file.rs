@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use hush_plan::cube;
 use hush_plan::schema::Column;
 use hush_plan::schema::file::{
     Change, SchemaError, column_from_toml, edit, from_toml, require_approved, to_toml,
@@ -56,7 +57,7 @@ fn parse(bytes: &[u8]) -> Result<Schema, SchemaError> {
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         SchemaError::Syntax { line, message: format!("byte {place} of the file is not UTF-8 text") }
     })?;
-    from_toml(text)
+    checked(text)
 }
 
 /// Reads the text of a schema file, approved or not.
@@ -64,7 +65,7 @@ fn parse(bytes: &[u8]) -> Result<Schema, SchemaError> {
 /// # Errors
 /// [`ClientError::SchemaText`], with the line.
 pub fn parse_schema(text: &str) -> Result<Schema, ClientError> {
-    from_toml(text).map_err(|source| ClientError::SchemaText { source })
+    checked(text).map_err(|source| ClientError::SchemaText { source })
 }
 
 /// Reads one column as `name = { type = "int(16)", protect = "encrypt" }`: what stands in a schema file below `[columns.name]`.
@@ -84,7 +85,8 @@ pub fn edit_schema(
     column: Option<&str>,
     changes: &[Change<'_>],
 ) -> Result<Schema, ClientError> {
-    edit(schema, column, changes).map_err(|source| ClientError::SchemaEdit { source })
+    let edited = edit(schema, column, changes).and_then(with_cubes);
+    edited.map_err(|source| ClientError::SchemaEdit { source })
 }
 
 /// The text of a schema file.
@@ -107,7 +109,18 @@ pub fn read_approved_schema(path: &Path) -> Result<Schema, ClientError> {
 /// # Errors
 /// [`ClientError::SchemaText`]: undecided columns, no approval.
 pub(crate) fn require_approval(schema: &Schema) -> Result<(), ClientError> {
-    require_approved(schema).map_err(|source| ClientError::SchemaText { source })
+    let is_ready = require_approved(schema).and_then(|()| cube::check(schema));
+    is_ready.map_err(|source| ClientError::SchemaText { source })
+}
+
+/// The schema in a text, cubes that can be among it.
+fn checked(text: &str) -> Result<Schema, SchemaError> {
+    from_toml(text).and_then(with_cubes)
+}
+
+fn with_cubes(schema: Schema) -> Result<Schema, SchemaError> {
+    cube::check(&schema)?;
+    Ok(schema)
 }
 
 /// The ways in which reading `source` by the schema changes values, one sentence each: limits of measurements that stand for

@@ -11,15 +11,15 @@
 //! *Which lanes.* Those that the planner needs to answer `COUNT`, `SUM` and, of a single column, `VAR_POP` of what the cube adds up.
 //! So a cube answers what encodings of these quantities would.
 
+mod altered;
 mod axis;
-mod fault;
 mod grain;
 
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive, Zero};
 
+pub use altered::{after, altered, forget_lost};
 pub use axis::{Axis, Place};
-pub use fault::CubeFault;
 pub(crate) use grain::is_constant_on_cells;
 
 use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
@@ -29,6 +29,8 @@ use crate::packing::{Packing, Sum};
 use crate::quantity::Quantity;
 use crate::range::Interval;
 use crate::schema::cube::Cube;
+pub use crate::schema::cube::CubeFault;
+use crate::schema::file::SchemaError;
 use crate::schema::units::type_bounds;
 use crate::schema::{ColumnType, Protection, Schema};
 use crate::sql::{self, Query};
@@ -142,13 +144,24 @@ impl CubeShape {
     }
 }
 
+/// Checks that there can be the cubes of a schema.
+///
+/// # Errors
+/// [`SchemaError::Cube`] for the first that cannot be.
+pub fn check(schema: &Schema) -> Result<(), SchemaError> {
+    for (place, cube) in schema.cubes.iter().enumerate() {
+        CubeShape::of(schema, cube).map_err(|fault| SchemaError::Cube { number: place + 1, fault })?;
+    }
+    Ok(())
+}
+
 /// The lanes of a cube over so many rows.
 fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault> {
     let counted = Interval::point(BigInt::zero()).hull(&Interval::point(BigInt::one()));
     let too_wide = |text: &str| CubeFault::TooWide { text: text.to_owned() };
     let mut lanes = vec![Lane::new(None, counted, rows).ok_or_else(|| too_wide("the number of rows"))?];
     for text in &cube.sum {
-        let view = view(schema, cube, &[text.clone()])?;
+        let view = view(schema, cube, std::slice::from_ref(text))?;
         let is_column = schema.columns.iter().any(|column| column.name == *text);
         let argument = if is_column { sql::quoted(text) } else { text.clone() };
         let asked = |calls: &str| {

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cube::CubeShape;
 use crate::limits::Shown;
 use crate::range::Interval;
 use crate::writers::Writers;
@@ -325,12 +324,6 @@ impl Schema {
     /// Position of every column by exact name.
     pub fn positions(&self) -> BTreeMap<&str, usize> {
         self.columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)).collect()
-    }
-
-    /// Forgets the cubes whose columns are no longer such that there can be one.
-    pub fn forget_lost_cubes(&mut self) {
-        let cubes = std::mem::take(&mut self.cubes);
-        self.cubes = cubes.into_iter().filter(|cube| CubeShape::of(self, cube).is_ok()).collect();
     }
 
     /// The schema of the same data with nothing encrypted or sealed: for checking results in the clear, and for what the owner asks of columns

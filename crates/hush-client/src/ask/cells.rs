@@ -15,13 +15,17 @@ use hush_plan::plan::{CellsQuery, OwnQuery, RowsTask};
 use hush_plan::schema::{Column, Written};
 use hush_plan::{ColumnType, Protection, Schema};
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values};
+use hush_table::{CubeSums, Manifest, PackedSums};
+
+use num_traits::ToPrimitive;
 
 use super::{Asked, gathered, local, own, rows};
 use crate::cells::Cells;
 use crate::copy;
-use crate::cube::{Sums, opened, rows_of};
+use crate::cube::{self, Sums, rows_of};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
+use crate::roots::RowKeys;
 
 /// Builds `merged`, as for sums of a server, from cells.
 ///
@@ -41,9 +45,9 @@ pub(super) fn merge(
     let Asked { table, .. } = *asked;
     let (schema, manifest) = (&table.half.schema, table.manifest.manifest());
     let number = task.cube.ok_or_else(missing)?;
-    let cube = schema.cubes.get(cells.cube).ok_or_else(missing)?;
-    let whole = CubeShape::of(schema, cube).map_err(|_| missing())?;
-    let found = opened((number, &whole), answer.cells, manifest, &table.keys)?;
+    let declared = schema.cubes.get(cells.cube).ok_or_else(missing)?;
+    let whole = CubeShape::of(schema, declared).map_err(|_| missing())?;
+    let found = sums_of((number, &whole), answer.cells, manifest, &table.keys)?;
     let shape = read_part(&whole, cells);
     let mut sums = narrowed((&whole, &found), &shape, cells);
     let left = rows::fetched(asked, task, answer, chunks)?;
@@ -55,6 +59,57 @@ pub(super) fn merge(
     drop(found);
     let table_of_cells = of_cells(asked, (&shape, &sums), cells)?;
     gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
+}
+
+/// The sums over the parts that have a cube, of what a server has added up.
+///
+/// # Errors
+/// [`ClientError::Answer`] for cells that cannot be those of these parts.
+///
+/// # Cost
+/// A pad for each part and number.
+fn sums_of(
+    (number, shape): (u32, &CubeShape),
+    found: Option<PackedSums<'_>>,
+    manifest: &Manifest,
+    keys: &RowKeys,
+) -> Result<Sums, ClientError> {
+    let other = || ClientError::Answer { what: "its cells are not those of the table".into() };
+    let mut sums = Sums::zeros(shape);
+    let covered: Vec<_> = manifest.parts.iter().filter(|part| part.has_cube(number)).collect();
+    let Some(found) = found else {
+        return if covered.is_empty() { Ok(sums) } else { Err(other()) };
+    };
+    if (found.cells(), found.bits()) != (shape.cells(), &*shape.bits()) || covered.is_empty() {
+        return Err(other());
+    }
+    let found = found.unpack();
+    let mut all_pads = CubeSums::zeros(shape.cells(), &shape.bits());
+    for part in &covered {
+        let cubes = part.cubes.as_ref().ok_or_else(other)?;
+        let key = &keys.of(manifest, part.domain)?.pads;
+        all_pads.add(&cube::pads(key, cubes.id.as_bytes(), (number, shape))).ok_or_else(other)?;
+    }
+    for (place, lane) in std::iter::once(&mut sums.rows).chain(&mut sums.lanes).enumerate() {
+        let described = shape.lanes.get(place).ok_or_else(other)?;
+        let numbers = found.lane(place).zip(all_pads.lane(place)).ok_or_else(other)?;
+        for (sum, (found, pad)) in lane.iter_mut().zip(numbers.0.zip(numbers.1)) {
+            *sum = described.sum(found.wrapping_sub(pad));
+        }
+    }
+    let rows = i128::from(cube::rows_of_cube(manifest, number));
+    let is_possible = sums.rows.iter().all(|count| (0..=rows).contains(count))
+        && sums.rows.iter().sum::<i128>() == rows
+        && shape.lanes.iter().skip(1).zip(&sums.lanes).all(|(lane, found)| {
+            let (low, high) = (lane.row.low().to_i128(), lane.row.high().to_i128());
+            let Some((low, high)) = low.zip(high) else { return false };
+            let within = |(count, sum): (&i128, &i128)| {
+                let bounds = count.checked_mul(low).zip(count.checked_mul(high));
+                bounds.is_some_and(|(low, high)| (low..=high).contains(sum))
+            };
+            sums.rows.iter().zip(found).all(within)
+        });
+    if is_possible { Ok(sums) } else { Err(other()) }
 }
 
 /// The dimensions and lanes that a query reads.

@@ -141,6 +141,43 @@ fn cubes_that_cannot_be_are_refused_with_reasons() {
     }
 }
 
+/// Cubes follow the names of their columns, and go with them.
+#[test]
+fn cubes_follow_their_columns() {
+    use crate::schema::alter::Alteration;
+    let mut before = stays();
+    let cube = |by: &str, sum: &[&str]| {
+        let by = vec![dimension(by, Grain::Each)];
+        Cube { by, sum: sum.iter().map(|text| (*text).to_owned()).collect() }
+    };
+    before.cubes =
+        vec![cube("los", &["charges", "charges * age"]), cube("disc", &["age"]), cube("smoker", &[])];
+    let after = |alteration: &Alteration| {
+        let mut next = crate::schema::alter::altered(&before, alteration).unwrap();
+        altered(&before, alteration, &mut next);
+        check(&next).unwrap();
+        next.cubes
+    };
+    let renaming = |from: &str, to: &str| Alteration {
+        rename: vec![(from.to_owned(), to.to_owned())],
+        ..Alteration::default()
+    };
+    let renamed = after(&renaming("charges", "Total Sum"));
+    assert_eq!(renamed[0].sum, ["Total Sum", "\"Total Sum\" * age"]);
+    assert_eq!(renamed[1..], before.cubes[1..]);
+    assert_eq!(after(&renaming("los", "days"))[0].by[0].column, "days");
+    let dropping = |name: &str| Alteration { drop: vec![name.to_owned()], ..Alteration::default() };
+    assert_eq!(after(&dropping("age")), before.cubes[2..]);
+    assert_eq!(after(&dropping("smoker")), before.cubes[..2]);
+    let widening = |high: &str| Alteration {
+        widen: vec![("los".to_owned(), ["-9".to_owned(), high.to_owned()])],
+        ..Alteration::default()
+    };
+    assert_eq!(after(&widening("100")), before.cubes);
+    // As a dimension it would have more values than cubes have cells.
+    assert_eq!(after(&widening("2000000")), before.cubes[1..]);
+}
+
 /// A table of `covered` parts with the cube and one part without it.
 fn site(schema: &Schema, covered: usize, beside: usize) -> Site {
     let shape = CubeShape::of(schema, &schema.cubes[0]).unwrap();

@@ -4,11 +4,9 @@
 //! What would change the answer of a query without a word is refused: a name that means another column than before, a range that values of the
 //! table may lie outside of. Whatever holds already is left as it is, so that the same alteration can be asked for once more.
 
-use super::cube::{Cube, Dimension};
 use super::file::{SchemaError, from_toml, to_toml, type_name};
 use super::units::{DecimalPoint, column_bounds, format_units, parse_units, type_bounds};
 use super::{Column, ColumnType, Protection, Purpose, Schema, UnitRange};
-use crate::sql;
 
 /// What is to be altered. Parts are done in the order of the members, each with the names that those before it have left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,11 +118,12 @@ pub enum AlterFault {
 }
 
 /// The schema after an alteration; the same where everything holds already. Sets of `products` and `moments` lose what is dropped.
+/// Cubes are left out: [`crate::cube::altered`] gives them.
 ///
 /// # Errors
 /// [`AlterFault`], with the first part that cannot be done.
 pub fn altered(schema: &Schema, alteration: &Alteration) -> Result<Schema, AlterFault> {
-    let mut next = schema.clone();
+    let mut next = Schema { cubes: Vec::new(), ..schema.clone() };
     alteration.drop.iter().try_for_each(|name| drop_column(&mut next, name))?;
     alteration.rename.iter().try_for_each(|(from, to)| rename(&mut next, from, to))?;
     alteration.add.iter().try_for_each(|column| add(&mut next, column))?;
@@ -139,8 +138,6 @@ pub fn altered(schema: &Schema, alteration: &Alteration) -> Result<Schema, Alter
     if next.columns.iter().all(|column| column.protect == Protection::Drop) {
         return Err(AlterFault::NoColumns);
     }
-    next.cubes = schema.cubes.iter().filter_map(|cube| alteration.cube_after(schema, cube)).collect();
-    next.forget_lost_cubes();
     // Every rule of a schema file.
     let read = from_toml(&to_toml(&next))?;
     debug_assert_eq!(read, next);
@@ -151,19 +148,6 @@ impl Alteration {
     /// Whether nothing is to be altered.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// What a cube is afterwards, or `None` if one of its columns is dropped.
-    pub fn cube_after(&self, schema: &Schema, cube: &Cube) -> Option<Cube> {
-        let by = cube.by.iter().map(|dimension| {
-            Some(Dimension { column: self.name_after(&dimension.column)?, grain: dimension.grain.clone() })
-        });
-        let sum =
-            cube.sum.iter().map(|text| match schema.columns.iter().any(|column| column.name == *text) {
-                true => self.name_after(text),
-                false => sql::renamed(schema, text, &|name| self.name_after(name)),
-            });
-        Some(Cube { by: by.collect::<Option<_>>()?, sum: sum.collect::<Option<_>>()? })
     }
 
     /// What a column of the table is called afterwards, or `None` if it is dropped.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cubes as a schema declares them: sums over the rows of each cell of some dimensions, made when rows are encrypted.
 
+mod fault;
+
+pub use fault::CubeFault;
+
 use super::Schema;
 use super::file::{lists_of_units, quoted, quoted_list};
 

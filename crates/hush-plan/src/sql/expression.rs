@@ -4,12 +4,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Visit, VisitMut,
-    Visitor, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, ObjectNamePart, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
 
 use crate::error::{Clause, Feature, PlanError};
-use crate::schema::Schema;
 
 /// The name of a resolved column, if `expr` is one.
 pub(crate) fn column_name(expr: &Expr) -> Option<&str> {
@@ -52,25 +51,6 @@ pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
     let mut columns = ColumnNames(Vec::new());
     let _ = expr.visit(&mut columns);
     columns.0
-}
-
-/// An expression of columns, as typed, with other names for them; `None` if it is none, or if one of them has no name.
-pub(crate) fn renamed(schema: &Schema, text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    struct Rename<'a>(&'a dyn Fn(&str) -> Option<String>);
-    impl VisitorMut for Rename<'_> {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            let Some(found) = column_name(expr).map(str::to_owned) else { return ControlFlow::Continue(()) };
-            let Some(name) = (self.0)(&found) else { return ControlFlow::Break(()) };
-            *expr = Expr::Identifier(Ident::with_quote('"', name));
-            ControlFlow::Continue(())
-        }
-    }
-    let query = super::parse(schema, &format!("SELECT SUM({text}) FROM {}", quoted(&schema.table))).ok()?;
-    let call = super::functions::aggregate(&query.items.first()?.expr)?.ok()?;
-    let mut argument = call.arguments.first()?.clone();
-    let renamed = VisitMut::visit(&mut argument, &mut Rename(name)).is_continue();
-    renamed.then(|| shown(&argument))
 }
 
 /// A resolved expression as a user would type it: quotes only where a name needs them.

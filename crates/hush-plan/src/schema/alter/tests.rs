@@ -155,26 +155,3 @@ fn purposes_are_added_to_those_that_go_without_saying() {
     );
     assert_eq!(altered(&schema(), &purposes("visits", &[Purpose::Avg])).unwrap(), schema());
 }
-
-/// Cubes follow the names of their columns, and go with them.
-#[test]
-fn cubes_follow_their_columns() {
-    let mut schema = schema();
-    let cube = |by: &str, sum: &[&str]| {
-        let by = vec![Dimension { column: name(by), grain: crate::schema::Grain::Each }];
-        Cube { by, sum: sum.iter().map(|text| name(text)).collect() }
-    };
-    schema.cubes =
-        vec![cube("year", &["charges", "charges * age"]), cube("weight", &["age"]), cube("smoker", &[])];
-    schema = from_toml(&to_toml(&schema)).unwrap();
-    let cubes = |alteration: &Alteration| altered(&schema, alteration).unwrap().cubes;
-    let renamed = cubes(&renaming("charges", "Total Sum"));
-    assert_eq!(renamed[0].sum, ["Total Sum", "\"Total Sum\" * age"]);
-    assert_eq!(renamed[1..], schema.cubes[1..]);
-    assert_eq!(cubes(&renaming("year", "y"))[0].by[0].column, "y");
-    assert_eq!(cubes(&dropping(&["age"])), schema.cubes[2..]);
-    assert_eq!(cubes(&dropping(&["smoker"])), schema.cubes[..2]);
-    // As a dimension it would have more values than cubes have cells.
-    assert_eq!(cubes(&widening("year", "-32000", "32000")).len(), 3);
-    assert_eq!(cubes(&widening("weight", "-100", "100")), schema.cubes);
-}

@@ -7,23 +7,19 @@ use super::super::cube::{Cube, Dimension, Grain};
 use super::super::{Column, Schema};
 use super::SchemaError;
 use super::read::{Reader, SCHEMA, Value, bound_units};
-use crate::cube::CubeShape;
 
 /// Most cubes of a table.
 const MAX_CUBES: usize = 64;
 
 impl Reader<'_> {
-    /// The cubes, each worked out once.
+    /// The cubes. Whether there can be such, [`crate::cube::check`] says.
     pub(super) fn cubes(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<Cube>, SchemaError> {
         let expected = "up to 64 cubes, [{ by = [\"ward\"], sum = [\"charges\"] }]";
         let wrong = || self.wrong(value, SCHEMA, "cubes", expected);
         let items = value.get_ref().as_array().filter(|items| items.len() <= MAX_CUBES).ok_or_else(wrong)?;
         let cube = |item: &Value<'_>| {
             let table = item.get_ref().as_table().ok_or_else(wrong)?;
-            let cube = self.cube(table, schema)?;
-            let shape = CubeShape::of(schema, &cube);
-            shape.map_err(|fault| SchemaError::Cube { line: self.line(item), fault })?;
-            Ok(cube)
+            self.cube(table, schema)
         };
         items.iter().map(cube).collect()
     }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::cube::CubeFault;
 use crate::error::Remedy;
+use crate::schema::cube::CubeFault;
 
 /// Why a range is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -31,10 +31,10 @@ pub enum RangeProblem {
 #[non_exhaustive]
 pub enum SchemaError {
     /// A cube that cannot be.
-    #[error("line {line}: a cube: {fault}")]
+    #[error("cube {number}: {fault}")]
     Cube {
-        /// Line in the file.
-        line: usize,
+        /// Its number in the file, from 1.
+        number: usize,
         /// What is wrong with it.
         fault: CubeFault,
     },

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cubes of altered schemas: they follow the names of their columns, and go with them.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Ident, VisitMut, VisitorMut};
+
+use super::CubeShape;
+use crate::schema::Schema;
+use crate::schema::alter::Alteration;
+use crate::schema::cube::{Cube, Dimension};
+use crate::sql::{self, column_name, functions, quoted, shown};
+
+/// What a cube of a schema is after an alteration, or `None` if one of its columns is dropped.
+pub fn after(schema: &Schema, cube: &Cube, alteration: &Alteration) -> Option<Cube> {
+    let name_after = |name: &str| alteration.name_after(name);
+    let by = cube.by.iter().map(|dimension| {
+        Some(Dimension { column: name_after(&dimension.column)?, grain: dimension.grain.clone() })
+    });
+    let sum = cube.sum.iter().map(|text| match schema.columns.iter().any(|column| column.name == *text) {
+        true => name_after(text),
+        false => renamed(schema, text, &name_after),
+    });
+    Some(Cube { by: by.collect::<Option<_>>()?, sum: sum.collect::<Option<_>>()? })
+}
+
+/// Gives an altered schema the cubes that the one before had, as far as there can be such.
+pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
+    next.cubes = before.cubes.iter().filter_map(|cube| after(before, cube, alteration)).collect();
+    forget_lost(next);
+}
+
+/// Forgets the cubes whose columns are no longer such that there can be one.
+pub fn forget_lost(schema: &mut Schema) {
+    let cubes = std::mem::take(&mut schema.cubes);
+    schema.cubes = cubes.into_iter().filter(|cube| CubeShape::of(schema, cube).is_ok()).collect();
+}
+
+/// An expression of columns, as typed, with other names for them; `None` if it is none, or if one of them has no name.
+fn renamed(schema: &Schema, text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    struct Rename<'a>(&'a dyn Fn(&str) -> Option<String>);
+    impl VisitorMut for Rename<'_> {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            let Some(found) = column_name(expr).map(str::to_owned) else { return ControlFlow::Continue(()) };
+            let Some(name) = (self.0)(&found) else { return ControlFlow::Break(()) };
+            *expr = Expr::Identifier(Ident::with_quote('"', name));
+            ControlFlow::Continue(())
+        }
+    }
+    let query = sql::parse(schema, &format!("SELECT SUM({text}) FROM {}", quoted(&schema.table))).ok()?;
+    let call = functions::aggregate(&query.items.first()?.expr)?.ok()?;
+    let mut argument = call.arguments.first()?.clone();
+    let renamed = VisitMut::visit(&mut argument, &mut Rename(name)).is_continue();
+    renamed.then(|| shown(&argument))
+}
