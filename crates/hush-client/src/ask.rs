@@ -77,13 +77,22 @@ impl OwnedTable {
     }
 
     fn plan_within(&self, sql: &str, limits: &Limits) -> Result<QueryPlan, ClientError> {
-        let digest = self.manifest.digest().to_string();
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
+        self.plan_query(&query, limits, true)
+    }
+
+    /// Plans a query, with cubes or without.
+    fn plan_query(&self, query: &Query, limits: &Limits, with_cubes: bool) -> Result<QueryPlan, ClientError> {
+        let digest = self.manifest.digest().to_string();
         // Columns that are kept are whole, and nothing of a question is in what is asked of them. Where nothing is protected, a server answers.
         let whole = || Limits { way: Some(WayName::Fetch), hide: Shown::ALL, ..*limits };
-        let limits = if self.kept.is_some() && self.reads_protected(&query) { &whole() } else { limits };
+        let limits = if self.kept.is_some() && self.reads_protected(query) { &whole() } else { limits };
         let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
-        let mut plan = plan_query(schema, &encodings, &self.site(), &digest, &query, limits)?;
+        let mut site = self.site();
+        if !with_cubes {
+            site.shape.cubes.clear();
+        }
+        let mut plan = plan_query(schema, &encodings, &site, &digest, query, limits)?;
         if !self.manifest.manifest().generations.is_empty() {
             let told = "which of these quantities each part has, and by that which rows are from before a column was added or dropped";
             plan.leakage.table.push(told.to_owned());
@@ -165,7 +174,15 @@ impl OwnedTable {
             query = gathered;
             answered = query.time("server", |request| self.evaluate(request, progress));
         }
-        self.finish_for(query, &answered?, release)
+        let cube = query.plan().owner.cells.is_some().then(|| query.plan().owner.own.clone()).flatten();
+        match (self.finish_for(query, &answered?, release), cube) {
+            // A device has sent a value that no cell is for: the columns themselves answer.
+            (Err(ClientError::NoCell { .. }), Some(own)) if self.limits.way.is_none() => {
+                let plan = self.plan_query(&own.query, &self.limits, false)?;
+                self.run_for(plan, Phases::default(), release, progress)
+            }
+            (finished, _) => finished,
+        }
     }
 
     /// Columns that give the owner approximate numbers.

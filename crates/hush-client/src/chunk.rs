@@ -44,7 +44,7 @@ pub(crate) struct Encrypted {
     pub(crate) clear: RecordBatch,
     pub(crate) chunk: EncodedChunk,
     /// What its rows add to each cube.
-    pub(crate) cells: Vec<CubeRows>,
+    pub(crate) cells: Vec<Option<CubeRows>>,
 }
 
 impl<'a> ChunkPlan<'a> {
@@ -77,7 +77,7 @@ impl<'a> ChunkPlan<'a> {
         Self { append: Some(id), ..self }
     }
 
-    /// Encrypts the batch of this schema as chunk `index`, with its clear columns and cells.
+    /// Encrypts the batch of this schema, of new rows or of rows that are stored already, as chunk `index`, with its clear columns and cells.
     ///
     /// # Errors
     /// As [`ChunkPlan::encrypt`]; [`ClientError::NoCell`].
@@ -86,9 +86,10 @@ impl<'a> ChunkPlan<'a> {
         encryptor: &mut Encryptor,
         (index, batch): (u32, &RowBatch),
         (schema, clear): (&Schema, &SchemaRef),
+        is_stored: bool,
     ) -> Result<Encrypted, ClientError> {
         let chunk = self.encrypt(encryptor, index, batch)?;
-        let (clear, cells) = (clear_rows(schema, clear, batch)?, self.cubes.rows(schema, batch)?);
+        let (clear, cells) = (clear_rows(schema, clear, batch)?, self.cubes.rows(schema, batch, is_stored)?);
         Ok(Encrypted { clear, chunk, cells })
     }
 

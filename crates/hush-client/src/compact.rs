@@ -288,7 +288,7 @@ impl<'a> Compaction<'a> {
         let appender = appender.with_cubes(maker.hook());
         let clear = clear_schema(schema);
         let encrypt = |encryptor: &mut Encryptor, index: u32, batch: &RowBatch| {
-            plan.make(encryptor, (index, batch), (schema, &clear))
+            plan.make(encryptor, (index, batch), (schema, &clear), true)
         };
         let before = peak_resident_bytes();
         let mut line = Line::new(&self.reader, &encrypt, &pool, flow, (appender, maker));

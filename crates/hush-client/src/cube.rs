@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_encode::{View, quantity_values};
 use hush_keys::PadKey;
-use hush_plan::cube::{Axis, CubeShape};
+use hush_plan::cube::{Axis, CubeShape, NumberedCube};
 use hush_plan::predict::CubeSpread;
 use hush_plan::schema::alter::Alteration;
 use hush_plan::schema::{Cube, Schema};
@@ -57,12 +57,13 @@ impl CubePlan {
     /// [`ClientError::Internal`]: a schema is read with its cubes.
     pub(crate) fn of(half: &PrivateHalf) -> Result<Self, ClientError> {
         let numbered = half.cubes.iter().zip(&half.schema.cubes);
-        let cubes = numbered.map(|(number, cube)| {
-            let shape = CubeShape::of(&half.schema, cube).map_err(|_| UNREADABLE)?;
+        let cubes = numbered.map(|(numbered, cube)| {
+            let shape = CubeShape::of(&half.schema, cube).ok();
+            let shape = shape.and_then(|shape| shape.in_order(&numbered.lanes)).ok_or(UNREADABLE)?;
             let columns =
                 half.schema.columns.iter().filter(|column| shape.columns().contains(&&*column.name));
             let row_bits = columns.map(|column| u64::from(copy::shape(column).row_bits())).sum();
-            Ok(PlannedCube { number: *number, shape, row_bits })
+            Ok(PlannedCube { number: numbered.number, shape, row_bits })
         });
         Ok(Self { cubes: cubes.collect::<Result<_, ClientError>>()? })
     }
@@ -74,17 +75,27 @@ impl CubePlan {
         self.cubes.iter().map(|cube| numbers(&cube.shape) * 48).sum()
     }
 
-    /// What the rows of a batch of this schema add to each cube.
+    /// What the rows of a batch of this schema add to each cube. Rows that are stored already may have values without a cell, which devices
+    /// have sent: `None` of a cube that such a row cannot be in.
     ///
     /// # Errors
-    /// [`ClientError::NoCell`] for a value that has no cell.
-    pub(crate) fn rows(&self, schema: &Schema, batch: &RowBatch) -> Result<Vec<CubeRows>, ClientError> {
-        self.cubes.iter().map(|cube| rows_of(&cube.shape, schema, batch)).collect()
+    /// [`ClientError::NoCell`] for such a value of new rows.
+    pub(crate) fn rows(
+        &self,
+        schema: &Schema,
+        batch: &RowBatch,
+        is_stored: bool,
+    ) -> Result<Vec<Option<CubeRows>>, ClientError> {
+        let rows = self.cubes.iter().map(|cube| match rows_of(&cube.shape, schema, batch) {
+            Err(ClientError::NoCell { .. }) if is_stored => Ok(None),
+            rows => rows.map(Some),
+        });
+        rows.collect()
     }
 
     /// Makes the cubes of parts, with pads of this key.
     pub(crate) fn maker(self: &Arc<Self>, pads: PadKey) -> CubeMaker {
-        let open = self.cubes.iter().map(|cube| Sums::zeros(&cube.shape)).collect();
+        let open = self.cubes.iter().map(|cube| (Sums::zeros(&cube.shape), true)).collect();
         let state = State { plan: Arc::clone(self), pads, open };
         CubeMaker((!self.cubes.is_empty()).then(|| Arc::new(Mutex::new(state))))
     }
@@ -215,15 +226,21 @@ pub(crate) struct CubeMaker(Option<Arc<Mutex<State>>>);
 struct State {
     plan: Arc<CubePlan>,
     pads: PadKey,
-    open: Vec<Sums>,
+    /// Of each cube the sums of the part so far, and whether all of its rows have a cell.
+    open: Vec<(Sums, bool)>,
 }
 
 impl CubeMaker {
     /// Adds the rows of the next chunk, before it is written.
-    pub(crate) fn add(&self, rows: &[CubeRows]) {
+    pub(crate) fn add(&self, rows: &[Option<CubeRows>]) {
         let Some(state) = &self.0 else { return };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.open.iter_mut().zip(rows).for_each(|(sums, rows)| sums.add(rows));
+        for ((sums, is_whole), rows) in state.open.iter_mut().zip(rows) {
+            match rows {
+                Some(rows) => sums.add(rows),
+                None => *is_whole = false,
+            }
+        }
     }
 
     /// What gives a writer the cubes of each part.
@@ -239,18 +256,21 @@ impl State {
         let mut id = [0; 16];
         // Without a fresh name there is no fresh pad, and so no cube; whatever else needs randomness will say so.
         let is_named = hush_ring::os_random(&mut id).is_ok();
-        let rows: i128 = self.open.first()?.rows.iter().sum();
-        let is_smaller = |cube: &&PlannedCube| {
-            let (cube_bits, rows) = (u64::from(cube.shape.cells()) * cube.shape.cell_bits(), rows as u64);
-            cube_bits <= rows.saturating_mul(cube.row_bits)
+        let is_smaller = |cube: &PlannedCube, sums: &Sums| {
+            let rows = sums.rows.iter().sum::<i128>() as u64;
+            u64::from(cube.shape.cells()) * cube.shape.cell_bits() <= rows.saturating_mul(cube.row_bits)
         };
-        let made = self.plan.cubes.iter().zip(&self.open).filter(|(cube, _)| is_named && is_smaller(cube));
-        let cubes = made.map(|(cube, sums)| {
+        let made = self.plan.cubes.iter().zip(&self.open);
+        let made = made.filter(|(cube, (sums, is_whole))| is_named && *is_whole && is_smaller(cube, sums));
+        let cubes = made.map(|(cube, (sums, _))| {
             let pads = pads(&self.pads, &id, (cube.number, &cube.shape));
             StoredCube::new(cube.number, &padded(sums, pads))
         });
         let mut cubes: Vec<StoredCube> = cubes.collect();
-        self.open.iter_mut().for_each(Sums::clear);
+        for (sums, is_whole) in &mut self.open {
+            sums.clear();
+            *is_whole = true;
+        }
         cubes.sort_by_key(|cube| cube.number);
         (!cubes.is_empty()).then_some(PartCubes { id: CubesId::from_bytes(id), cubes })
     }
@@ -278,14 +298,16 @@ fn padded(sums: &Sums, mut pads: CubeSums) -> CubeSums {
 /// The cubes that questions can be put to, and the parts that they cover.
 pub(crate) fn spreads(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<u32, CubeSpread> {
     let numbered = half.cubes.iter().zip(&half.schema.cubes).enumerate();
-    let spread = numbered.filter_map(|(place, (number, cube))| {
+    let spread = numbered.filter_map(|(place, (NumberedCube { number, lanes }, cube))| {
         let covers: Vec<bool> = manifest.parts.iter().map(|part| part.has_cube(*number)).collect();
         // Sums over more rows than the schema allows could pass their bits.
         if rows_of_cube(manifest, *number) > half.schema.max_rows {
             return None;
         }
         let shape = covers.contains(&true).then(|| CubeShape::of(&half.schema, cube).ok()).flatten()?;
-        Some((*number, CubeSpread { place, cells: shape.cells(), bits: shape.bits(), covers }))
+        let (shape, lanes) = (shape.in_order(lanes)?, lanes.clone());
+        let (cells, bits) = (shape.cells(), shape.bits());
+        Some((*number, CubeSpread { place, cells, bits, lanes, covers }))
     });
     spread.collect()
 }
@@ -296,34 +318,40 @@ pub(crate) fn stored_numbers(manifest: &Manifest) -> impl Iterator<Item = u32> +
     cubes.flat_map(|cubes| cubes.numbers.iter().copied())
 }
 
-/// Numbers of the cubes of an altered schema, of a table whose parts have those that are `stored`. A cube of other cells or bits than before gets a number that no part has.
+/// The numbers of the cubes of an altered schema, of a table whose parts have those that are `stored`. A cube of other cells, sums or bits than
+/// before gets a number that no part has; one that stays keeps the order of its lanes, whatever its columns are called now.
 pub(crate) fn renumbered(
     before: &PrivateHalf,
     (alteration, schema): (&Alteration, &Schema),
     stored: impl Iterator<Item = u32>,
-) -> Vec<u32> {
-    let known = before.cubes.iter().zip(&before.schema.cubes).filter_map(|(number, cube)| {
+) -> Vec<NumberedCube> {
+    let rename = |name: &str| alteration.name_after(name).unwrap_or_else(|| name.to_owned());
+    let known = before.cubes.iter().zip(&before.schema.cubes).filter_map(|(numbered, cube)| {
         let after = hush_plan::cube::after(&before.schema, cube, alteration)?;
-        Some((*number, after, CubeShape::of(&before.schema, cube).ok()?))
+        let shape = CubeShape::of(&before.schema, cube).ok()?.in_order(&numbered.lanes)?;
+        let lanes = numbered.lanes.iter().map(|quantity| quantity.renamed(&rename)).collect();
+        Some((NumberedCube { number: numbered.number, lanes }, after, shape))
     });
-    let mut known: Vec<(u32, Cube, CubeShape)> = known.collect();
-    let mut next = stored.chain(before.cubes.iter().copied()).max().map_or(0, |most| most.saturating_add(1));
-    let numbers = schema.cubes.iter().map(|cube| {
-        let place = known.iter().position(|(_, after, _)| after == cube);
-        let same = place.map(|place| known.remove(place));
+    let mut known: Vec<(NumberedCube, Cube, CubeShape)> = known.collect();
+    let numbers = before.cubes.iter().map(|cube| cube.number);
+    let mut next = stored.chain(numbers).max().map_or(0, |most| most.saturating_add(1));
+    let numbered = schema.cubes.iter().map(|cube| {
         let shape = CubeShape::of(schema, cube).ok();
-        let is_same = |(_, _, known): &(u32, Cube, CubeShape)| {
-            shape.as_ref().is_some_and(|shape| shape.has_form_of(known))
-        };
-        same.filter(is_same).map_or_else(
+        let place = known.iter().position(|(_, after, _)| after == cube);
+        let same = place.map(|place| known.remove(place)).filter(|(numbered, _, known)| {
+            let shape = shape.clone().and_then(|shape| shape.in_order(&numbered.lanes));
+            shape.is_some_and(|shape| shape.has_form_of(known))
+        });
+        same.map_or_else(
             || {
                 next = next.saturating_add(1);
-                next - 1
+                let lanes = shape.map(|shape| shape.quantities()).unwrap_or_default();
+                NumberedCube { number: next - 1, lanes }
             },
-            |(number, ..)| number,
+            |(numbered, ..)| numbered,
         )
     });
-    numbers.collect()
+    numbered.collect()
 }
 
 /// Rows of the parts that answer by a cube.

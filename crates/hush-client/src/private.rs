@@ -6,6 +6,7 @@
 pub(crate) mod mutations;
 
 use hush_keys::TableKeys;
+use hush_plan::cube::{CubeShape, NumberedCube};
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{EncodingId, PrivateEncoding, Protection, Quantity, Schema, unpacked_encoding};
 use hush_table::Manifest;
@@ -26,8 +27,8 @@ pub struct PrivateHalf {
     pub encodings: Vec<PrivateEncoding>,
     /// Names of the columns under a seal, in the order of their numbers: sealed ones, and encrypted ones with a copy.
     pub sealed: Vec<String>,
-    /// Numbers of the schema's cubes. A number means one shape: cubes of other cells or bits have others.
-    pub cubes: Vec<u32>,
+    /// Numbers of the schema's cubes, in its order. A number means one shape: cubes of other cells, sums or bits have others.
+    pub cubes: Vec<NumberedCube>,
     /// The schema that the table gets once all parts have the encodings that it needs.
     pub pending: Option<Schema>,
 }
@@ -43,7 +44,7 @@ struct Stored {
     sealed: Option<Vec<String>>,
     /// Absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    cubes: Vec<u32>,
+    cubes: Vec<NumberedCube>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<String>,
 }
@@ -56,7 +57,10 @@ fn in_order(schema: &Schema) -> Vec<String> {
 impl PrivateHalf {
     /// The half of a table that is encrypted from its source.
     pub fn new(schema: Schema, encodings: Vec<PrivateEncoding>) -> Self {
-        let cubes = (0..).take(schema.cubes.len()).collect();
+        let quantities =
+            |cube| CubeShape::of(&schema, cube).map_or_else(|_| Vec::new(), |shape| shape.quantities());
+        let cubes = (0..).zip(&schema.cubes);
+        let cubes = cubes.map(|(number, cube)| NumberedCube { number, lanes: quantities(cube) }).collect();
         Self { sealed: in_order(&schema), cubes, schema, encodings, pending: None }
     }
 

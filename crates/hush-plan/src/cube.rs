@@ -15,8 +15,10 @@ mod altered;
 mod axis;
 mod grain;
 
+use hush_params::presets;
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive, Zero};
+use serde::{Deserialize, Serialize};
 
 pub use altered::{after, altered, forget_lost};
 pub use axis::{Axis, Place};
@@ -37,10 +39,14 @@ use crate::sql::{self, Query};
 
 /// Most cells of a cube.
 pub const MAX_CELLS: u64 = 1 << 20;
+/// Most lanes of a cube.
+pub const MAX_LANES: usize = 64;
+/// Most numbers of a cube, and of all cubes of a table.
+pub const MAX_NUMBERS: u64 = 1 << 23;
 /// Most bits of a lane: owners add up in 128.
 const MAX_LANE_BITS: u64 = 126;
-/// Parameters of quantities in the owner's own table of cells, in which nothing is encrypted.
-const PLAIN_PARAMS: &str = "n12_q2x46_sec128_v1";
+/// Bits of sums in the owner's own table of cells, in which nothing is encrypted.
+pub(crate) const PLAIN_BITS: u32 = 250;
 
 /// A cube of a schema.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +55,17 @@ pub struct CubeShape {
     pub axes: Vec<Axis>,
     /// What each cell has; the first lane is the number of rows.
     pub lanes: Vec<Lane>,
+}
+
+/// The number of a cube in a table, and what its lanes are. Parts have numbers without names, so that their order is written down and does not
+/// hang on the planner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NumberedCube {
+    /// Its number.
+    pub number: u32,
+    /// The quantities behind the number of rows.
+    pub lanes: Vec<Quantity>,
 }
 
 /// One number for each cell.
@@ -107,6 +124,10 @@ impl CubeShape {
         }
         let rows = schema.max_rows.max(1);
         let lanes = lanes(schema, cube, rows)?;
+        if lanes.len() > MAX_LANES || cells.saturating_mul(lanes.len() as u64) > MAX_NUMBERS {
+            let (found, limit) = (lanes.len(), MAX_LANES.min((MAX_NUMBERS / cells.max(1)) as usize));
+            return Err(CubeFault::TooManySums { cells, found, limit });
+        }
         Ok(Self { axes, lanes })
     }
 
@@ -125,7 +146,25 @@ impl CubeShape {
         self.lanes.iter().map(|lane| u64::from(lane.bits)).sum()
     }
 
-    /// Whether another cube, perhaps of columns of other names, has the same cells, and lanes of the same numbers.
+    /// What is added up beside rows, lane by lane.
+    pub fn quantities(&self) -> Vec<Quantity> {
+        self.lanes.iter().filter_map(|lane| lane.quantity.clone()).collect()
+    }
+
+    /// The same cube with its lanes in this order; `None` if they are others.
+    pub fn in_order(mut self, lanes: &[Quantity]) -> Option<Self> {
+        if self.lanes.len() != lanes.len() + 1 {
+            return None;
+        }
+        let mut ordered = vec![self.lanes.remove(0)];
+        for quantity in lanes {
+            let place = self.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(quantity))?;
+            ordered.push(self.lanes.remove(place));
+        }
+        Some(Self { lanes: ordered, ..self })
+    }
+
+    /// Whether another cube, perhaps of columns of other names, has the same cells, and lanes of the same numbers in the same order.
     pub fn has_form_of(&self, other: &Self) -> bool {
         let lane = |lane: &Lane| (lane.low, lane.bits);
         self.axes.len() == other.axes.len()
@@ -149,8 +188,14 @@ impl CubeShape {
 /// # Errors
 /// [`SchemaError::Cube`] for the first that cannot be.
 pub fn check(schema: &Schema) -> Result<(), SchemaError> {
+    let mut numbers = 0_u64;
     for (place, cube) in schema.cubes.iter().enumerate() {
-        CubeShape::of(schema, cube).map_err(|fault| SchemaError::Cube { number: place + 1, fault })?;
+        let refused = |fault| SchemaError::Cube { number: place + 1, fault };
+        let shape = CubeShape::of(schema, cube).map_err(refused)?;
+        numbers += u64::from(shape.cells()) * shape.lanes.len() as u64;
+        if numbers > MAX_NUMBERS {
+            return Err(refused(CubeFault::TooManyNumbers { numbers, limit: MAX_NUMBERS }));
+        }
     }
     Ok(())
 }
@@ -243,8 +288,13 @@ pub(crate) struct OnCells {
 }
 
 /// A query of a table of so many rows, over cells; `None` where the cube does not answer it.
-pub(crate) fn compile(schema: &Schema, cube: &Cube, query: &Query, rows: u64) -> Option<OnCells> {
-    let (view, shape) = (view_of(schema, cube).ok()?, CubeShape::of(schema, cube).ok()?);
+pub(crate) fn compile(
+    schema: &Schema,
+    (cube, shape): (&Cube, &CubeShape),
+    query: &Query,
+    rows: u64,
+) -> Option<OnCells> {
+    let view = view_of(schema, cube).ok()?;
     if !query.is_grouped() || !shape.axes.iter().all(|axis| is_constant_on_cells(axis, query)) {
         return None;
     }
@@ -259,19 +309,14 @@ pub(crate) fn compile(schema: &Schema, cube: &Cube, query: &Query, rows: u64) ->
     Some(OnCells { grouped, lanes, count })
 }
 
-/// What stands for lane `index` in the owner's own table of cells.
+/// What stands for lane `index` in the owner's own table of cells: an encoding as wide as there is one.
 pub fn plain_encoding(index: usize, quantity: &Quantity) -> PrivateEncoding {
-    let public = Encoding {
-        id: EncodingId(index as u32),
-        params: PLAIN_PARAMS.to_owned(),
-        packing: Packing::Sum(Sum { t_log2: 64 }),
-    };
-    PrivateEncoding {
-        public,
-        quantity: quantity.clone(),
-        max_abs: "1".to_owned(),
-        secret_id: format!("{index:032x}"),
-    }
+    let widest = presets().iter().max_by(|one, other| one.log_q().total_cmp(&other.log_q()));
+    let params = widest.map_or("", |set| set.name()).to_owned();
+    let public =
+        Encoding { id: EncodingId(index as u32), params, packing: Packing::Sum(Sum { t_log2: PLAIN_BITS }) };
+    let secret_id = format!("{index:032x}");
+    PrivateEncoding { public, quantity: quantity.clone(), max_abs: "1".to_owned(), secret_id }
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use serde::Serialize;
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::PlanError;
 use crate::plan::{ServerPlan, Task};
+use crate::quantity::Quantity;
 use crate::schema::Schema;
 pub use clear::ClearColumn;
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
@@ -77,6 +78,8 @@ pub struct CubeSpread {
     pub cells: u32,
     /// Bits of each lane.
     pub bits: Vec<u8>,
+    /// What the lanes are, behind the number of rows.
+    pub lanes: Vec<Quantity>,
     /// Whether each part answers by it, in row order.
     pub covers: Vec<bool>,
 }

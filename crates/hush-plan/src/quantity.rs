@@ -96,12 +96,24 @@ impl Quantity {
             names.sort_unstable();
             names
         };
+        // In the order in which planners name them.
+        let pair = |a: &String, b: &String| {
+            let mut names = [name(a), name(b)];
+            names.sort_unstable();
+            names
+        };
         match self {
-            Quantity::BothValid(a, b) => Quantity::BothValid(name(a), name(b)),
+            Quantity::BothValid(a, b) => {
+                let [a, b] = pair(a, b);
+                Quantity::BothValid(a, b)
+            }
             Quantity::Log(factors) => Quantity::Log(all(factors)),
             Quantity::Monomial(factors) => Quantity::Monomial(all(factors)),
             Quantity::Negative(factors) => Quantity::Negative(all(factors)),
-            Quantity::Product(a, b) => Quantity::Product(name(a), name(b)),
+            Quantity::Product(a, b) => {
+                let [a, b] = pair(a, b);
+                Quantity::Product(a, b)
+            }
             Quantity::Square(column) => Quantity::Square(name(column)),
             Quantity::Valid(column) => Quantity::Valid(name(column)),
             Quantity::Value(column) => Quantity::Value(name(column)),

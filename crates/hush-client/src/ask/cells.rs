@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatchOptions, StringArray};
-use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatchOptions, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
 use hush_encode::arrow_type;
@@ -46,11 +47,14 @@ pub(super) fn merge(
     let (schema, manifest) = (&table.half.schema, table.manifest.manifest());
     let number = task.cube.ok_or_else(missing)?;
     let declared = schema.cubes.get(cells.cube).ok_or_else(missing)?;
-    let whole = CubeShape::of(schema, declared).map_err(|_| missing())?;
+    let numbered = table.half.cubes.get(cells.cube).filter(|numbered| numbered.number == number);
+    let whole = CubeShape::of(schema, declared).ok().zip(numbered);
+    let whole = whole.and_then(|(shape, numbered)| shape.in_order(&numbered.lanes)).ok_or_else(missing)?;
     let found = sums_of((number, &whole), answer.cells, manifest, &table.keys)?;
     let shape = read_part(&whole, cells);
     let mut sums = narrowed((&whole, &found), &shape, cells);
     let left = rows::fetched(asked, task, answer, chunks)?;
+    require_beside(left.clear.column(0), manifest, number)?;
     if left.clear.num_rows() > 0 {
         let opened = own::opened_schema(schema, own);
         let batch = row_batch(&opened, &own::opened(&opened, own, &left)?);
@@ -59,6 +63,28 @@ pub(super) fn merge(
     drop(found);
     let table_of_cells = of_cells(asked, (&shape, &sums), cells)?;
     gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
+}
+
+/// Refuses rows that are not all rows of the parts without the cube, and no others: those of other parts are in its cells.
+///
+/// # Errors
+/// [`ClientError::Answer`].
+fn require_beside(numbers: &ArrayRef, manifest: &Manifest, number: u32) -> Result<(), ClientError> {
+    let other =
+        || ClientError::Answer { what: "its rows are not those of the parts without the cube".into() };
+    let numbers = cast(numbers, &DataType::UInt64)?;
+    let mut left = numbers.as_primitive::<UInt64Type>().values().as_ref();
+    for (place, part) in manifest.placed_parts().filter(|(_, part)| !part.has_cube(number)) {
+        // Numbers rise.
+        let end = place.first_row.saturating_add(part.rows);
+        let count = left.partition_point(|row| *row < end);
+        let (here, rest) = left.split_at_checked(count).ok_or_else(other)?;
+        if here.first().is_some_and(|row| *row < place.first_row) || count as u64 != part.living_rows() {
+            return Err(other());
+        }
+        left = rest;
+    }
+    if left.is_empty() { Ok(()) } else { Err(other()) }
 }
 
 /// The sums over the parts that have a cube, of what a server has added up.

@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
         let encrypted = if is_stored {
             None
         } else {
-            Some(self.plan.make(&mut worker.encryptor, (index, &batch), (self.schema, self.clear))?)
+            Some(self.plan.make(&mut worker.encryptor, (index, &batch), (self.schema, self.clear), false)?)
         };
         idle().push(worker);
         Ok(Made { rows: batch.rows, fingerprint, encrypted })

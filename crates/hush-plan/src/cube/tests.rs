@@ -141,6 +141,22 @@ fn cubes_that_cannot_be_are_refused_with_reasons() {
     }
 }
 
+/// Lanes stand in the order that is written down, whatever order the planner names them in.
+#[test]
+fn lanes_keep_their_order() {
+    let mut schema = stays();
+    schema.cubes =
+        vec![Cube { by: vec![dimension("los", Grain::Each)], sum: vec!["visits - age".to_owned()] }];
+    let shape = CubeShape::of(&schema, &schema.cubes[0]).unwrap();
+    let mut lanes = shape.quantities();
+    assert_eq!(shape.clone().in_order(&lanes).as_ref(), Some(&shape));
+    lanes.reverse();
+    assert_eq!(shape.clone().in_order(&lanes).unwrap().quantities(), lanes);
+    lanes[0] = Quantity::Square("age".to_owned());
+    assert_eq!(shape.clone().in_order(&lanes), None);
+    assert_eq!(shape.in_order(&lanes[1..]), None);
+}
+
 /// Cubes follow the names of their columns, and go with them.
 #[test]
 fn cubes_follow_their_columns() {
@@ -183,7 +199,8 @@ fn site(schema: &Schema, covered: usize, beside: usize) -> Site {
     let shape = CubeShape::of(schema, &schema.cubes[0]).unwrap();
     let part = PartShape { rows: 4000, ..PartShape::default() };
     let covers = (0..covered + beside).map(|place| place < covered).collect();
-    let spread = CubeSpread { place: 0, cells: shape.cells(), bits: shape.bits(), covers };
+    let spread =
+        CubeSpread { place: 0, cells: shape.cells(), bits: shape.bits(), lanes: shape.quantities(), covers };
     let parts = vec![part; covered + beside];
     let shape = TableShape { parts, cubes: [(7, spread)].into(), ..TableShape::default() };
     Site { shape, ..Site::local(0) }

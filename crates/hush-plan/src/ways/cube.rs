@@ -8,7 +8,7 @@ use super::{Case, Proposal, fetch};
 use crate::EncodingId;
 use crate::bounds::{Bound, Bounds, Values};
 use crate::conditions::predicate;
-use crate::cube::{CubeShape, OnCells, compile};
+use crate::cube::{CubeShape, OnCells, PLAIN_BITS, compile};
 use crate::error::PlanError;
 use crate::limits::WayName;
 use crate::plan::{AggregateTask, CellsQuery, EncryptedSum, OwnQuery, OwnerPlan, RowsTask, Task};
@@ -22,8 +22,9 @@ use crate::report::Cost;
 pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
     let proposals = case.shape.cubes.iter().filter_map(|(number, spread)| {
         let cube = case.schema.cubes.get(spread.place)?;
-        let found = compile(case.schema, cube, case.query, case.catalog.rows())?;
-        with_cube(case, *number, spread, &CubeShape::of(case.schema, cube).ok()?, found)
+        let shape = CubeShape::of(case.schema, cube).ok()?.in_order(&spread.lanes)?;
+        let found = compile(case.schema, (cube, &shape), case.query, case.catalog.rows())?;
+        with_cube(case, *number, spread, &shape, found)
     });
     Ok(proposals.collect())
 }
@@ -45,7 +46,8 @@ fn with_cube(
         let Proposal { task: Task::Rows(task), owner, cost, clear_bytes, .. } = rest.next()? else {
             return None;
         };
-        let share = |bytes: u64| bytes * left.rows() / case.shape.rows().max(1);
+        let (beside, all) = (u128::from(left.rows()), u128::from(case.shape.rows().max(1)));
+        let share = |bytes: u64| (u128::from(bytes) * beside / all) as u64;
         (RowsTask { limit: None, ..task }, owner.own?, owner.bounds, cost, share(clear_bytes))
     };
     let OnCells { grouped, lanes: sums, count } = found;
@@ -56,6 +58,9 @@ fn with_cube(
     let weights = |mask: usize| grouped.masks.get(mask).map(|mask| mask.weights.clone());
     for (sum, lane) in grouped.sums.iter().zip(&sums) {
         let row = shape.lanes.get(*lane)?.row.mul(&weights(sum.mask)?);
+        if (row.max_abs() * case.catalog.rows()).bits() >= u64::from(PLAIN_BITS) {
+            return None;
+        }
         bounds.sums.push(Bound { values: Values::Exact(row), phase_log2: None });
     }
     let columns = case.query.columns();

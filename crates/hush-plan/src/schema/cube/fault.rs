@@ -82,6 +82,26 @@ pub enum CubeFault {
         /// The dimensions with their sizes.
         by: String,
     },
+    /// More sums than a cube may have.
+    #[error(
+        "it would have {found} sums for each of {cells} cells, and {limit} are the most: make another cube of some"
+    )]
+    TooManySums {
+        /// Its cells.
+        cells: u64,
+        /// Sums of each, with the number of rows.
+        found: usize,
+        /// Most of them.
+        limit: usize,
+    },
+    /// More numbers than the cubes of a table may have.
+    #[error("with those before it has {numbers} numbers, and {limit} are the most: fewer cells or sums")]
+    TooManyNumbers {
+        /// Numbers so far.
+        numbers: u64,
+        /// Most of them.
+        limit: u64,
+    },
     /// Sums of too many bits.
     #[error("sums of {text} over max_rows rows have more than 126 bits")]
     TooWide {
