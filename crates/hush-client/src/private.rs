@@ -7,6 +7,7 @@ pub(crate) mod mutations;
 
 use hush_keys::TableKeys;
 use hush_plan::cube::{CubeShape, NumberedCube};
+use hush_plan::schema::Dimension;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{EncodingId, PrivateEncoding, Protection, Quantity, Schema, unpacked_encoding};
 use hush_table::Manifest;
@@ -144,6 +145,18 @@ impl PrivateHalf {
     pub fn description_of(&self, id: EncodingId) -> Option<String> {
         let encoding = self.encodings.iter().find(|encoding| encoding.public.id == id)?;
         Some(encoding.quantity.describe())
+    }
+
+    /// The cubes in words, with the parts of a version that have them: `#0 by month(admitted), ward: 60 cells, in 3 of 4 parts`.
+    pub fn describe_cubes(&self, manifest: &Manifest) -> Vec<String> {
+        let words = self.cubes.iter().zip(&self.schema.cubes).map(|(numbered, cube)| {
+            let by: Vec<String> = cube.by.iter().map(Dimension::describe).collect();
+            let cells = CubeShape::of(&self.schema, cube).map_or(0, |shape| shape.cells());
+            let covered = manifest.parts.iter().filter(|part| part.has_cube(numbered.number)).count();
+            let (number, all) = (numbered.number, manifest.parts.len());
+            format!("#{number} by {}: {cells} cells, in {covered} of {all} parts", by.join(", "))
+        });
+        words.collect()
     }
 
     /// Opens a half that [`PrivateHalf::seal`] sealed for the same encryption.

@@ -150,7 +150,9 @@ fn watch(explanation: &Explanation) -> Vec<String> {
     if explanation.plan.has_groups() {
         out.push("groups of few rows may identify someone: HAVING COUNT(*) >= 5 leaves them out".to_owned());
     }
-    if let Some(own) = &explanation.plan.owner.own {
+    let own =
+        explanation.plan.owner.own.as_ref().filter(|own| !own.encrypted.is_empty() || !own.sealed.is_empty());
+    if let Some(own) = own {
         let names = own.encrypted.iter().map(|column| &column.name).chain(&own.sealed);
         let names: Vec<&str> = names.map(String::as_str).collect();
         out.push(format!(

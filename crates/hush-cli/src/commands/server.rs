@@ -149,7 +149,7 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
         ));
     }
     match &half {
-        Some(half) => out.push_str(&owned_columns(half)),
+        Some(half) => out.push_str(&owned_columns(half, manifest)),
         None if !manifest.sealed_numbers().is_empty() => {
             out.push_str(&format!("sealed     {}\n", manifest.sealed_numbers().len()))
         }
@@ -210,9 +210,12 @@ fn private_half(args: &Info) -> Result<PrivateHalf, Error> {
     Ok(table.private_half().clone())
 }
 
-/// Sealed and dropped columns by name, with their types.
-fn owned_columns(half: &PrivateHalf) -> String {
+/// Cubes, and sealed and dropped columns by name, with their types.
+fn owned_columns(half: &PrivateHalf, manifest: &Manifest) -> String {
     let mut out = String::new();
+    for cube in half.describe_cubes(manifest) {
+        out.push_str(&format!("cube       {}\n", visible(&cube)));
+    }
     for (label, protect) in [("sealed", Protection::Seal), ("dropped", Protection::Drop)] {
         for column in half.schema.protected(protect) {
             out.push_str(&format!(

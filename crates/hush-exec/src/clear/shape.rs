@@ -51,7 +51,8 @@ fn row_numbers(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> ClearBytes 
     let has_dead = manifest.parts.iter().any(|part| part.dead.is_some());
     // Parts with a cube send no rows, so that others do not begin with the first one.
     let has_cube = matches!(&plan.task, Task::Rows(task) if task.cube.is_some());
-    let exact = !has_dead && !has_cube && (plan.predicate.is_none() || rows == 0 || rows == manifest.rows);
+    let is_all = plan.predicate.is_none() || rows == manifest.rows;
+    let exact = rows == 0 || (!has_dead && !has_cube && is_all);
     let packed =
         if exact { answer::bytes_of_first(rows) } else { answer::bytes_of_some(rows, manifest.rows) };
     ClearBytes { bytes: LENGTH_BYTES + packed, exact }

@@ -63,6 +63,18 @@ impl Dimension {
         grain.unwrap_or(each)
     }
 
+    /// In words, for people: `month(admitted)`, `age in 3 bins`.
+    pub fn describe(&self) -> String {
+        match &self.grain {
+            Grain::Bins(bins) => format!("{} in {} bins", self.column, bins.len() + 1),
+            Grain::Each | Grain::Texts(_) => self.column.clone(),
+            dates => {
+                let word = Grain::OF_DATES.into_iter().find(|(_, grain)| grain == dates);
+                format!("{}({})", word.map_or("", |(word, _)| word), self.column)
+            }
+        }
+    }
+
     /// As a schema file has it.
     pub(crate) fn written(&self, schema: &Schema) -> String {
         let column = quoted(&self.column);
