@@ -10,6 +10,8 @@ import re
 import duckdb
 import pytest
 
+import devices
+
 SCHEMA = """format = 1
 table = "t"
 status = "approved"
@@ -384,6 +386,34 @@ def test_values_without_a_cell_are_refused(hush, table, tmp_path, small_key):
     assert done.returncode and re.match(r"HUSH-C096.*row 8, column kind", done.stderr, re.DOTALL), done.stderr
     assert "secret kind" not in done.stderr and manifest(table) == before
     assert len(list((table / "parts").glob("*.cubes"))) == 1
+
+
+def test_rows_of_devices_are_beside_the_cubes(hush, tmp_path, small_key, monkeypatch):
+    """They come back, and are not forgotten; a text that no cell is for keeps the cube from answering, and nothing else from anything."""
+    cube = 'edge = true\ncubes = [{ by = [{ column = "site", values = ["a", "b", "c"] }, "day"], sum = ["load", "temp"] }]\n'
+    schema = devices.SCHEMA.replace("edge = true\n", cube).replace('type = "int(8)"\n', 'type = "int(8)"\nrange = [0, 27]\n')
+    monkeypatch.setattr(devices, "SCHEMA", schema)
+    draw = random.Random(9)
+    edge = devices.Edge(hush, small_key, tmp_path, devices.make_rows(draw, 3000))
+    query = "SELECT site, COUNT(*) AS n, SUM(load) AS l, AVG(temp) AS t FROM readings WHERE day < 20 GROUP BY site ORDER BY site"
+    ask = lambda *options: hush("query", "T", query, "--format", "csv", *options, *small_key, status=None)
+    before = ask("--way", "cube").stdout
+    assert before == ask("--way", "sum").stdout
+    devices.write_csv(tmp_path / "more.csv", devices.make_rows(draw, 200))
+    assert edge.run("more.csv", "--to", "T")["delivered"] == 1
+    edge.accept()
+    assert ["cubes" in part for part in manifest(tmp_path / "T")["parts"]] == [True, False]
+    assert ask("--way", "cube").stdout == ask("--way", "sum").stdout != before
+    devices.write_csv(tmp_path / "other.csv", [["elsewhere", "3", "NA", "7", "0.5"]] * 30)
+    assert edge.run("other.csv", "--to", "T", spool="other")["delivered"] == 1
+    edge.accept()
+    refused = ask("--way", "cube")
+    assert refused.returncode and refused.stderr.startswith("HUSH-C096") and "elsewhere" not in refused.stderr
+    expected = ask("--way", "sum").stdout
+    assert "elsewhere,30,210," in expected and ask().stdout == ask("--link", "1").stdout == expected
+    hush("compact", "T", "--all", *small_key)
+    assert ["cubes" in part for part in manifest(tmp_path / "T")["parts"]] == [False]
+    assert ask().stdout == expected
 
 
 def test_cubes_that_cannot_be(hush, table, tmp_path, small_key):
