@@ -264,10 +264,11 @@ impl Edit for Begin<'_> {
         let interim = if waits { schema_after(before, &as_before)? } else { schema.clone() };
         let outgrown = if waits { outgrown } else { Vec::new() };
         self.report.encodings = new.len() as u64;
-        let cubes = cube::renumbered(&present.half, (self.alteration, &interim), cube::stored_numbers(&next));
+        let (cubes, next_cube) = cube::renumbered(&present.half, self.alteration, &interim);
         let mut half = PrivateHalf {
             sealed: Vec::new(),
             cubes,
+            next_cube,
             encodings: in_order(kept.into_iter().chain(outgrown).chain(new)),
             schema: interim,
             pending: waits.then(|| schema.clone()),
@@ -321,11 +322,9 @@ impl Edit for Finish<'_> {
         }
         next.version = next.version.saturating_add(1);
         next.begin_generation();
-        let (sealed, cubes) = (
-            present.half.sealed.clone(),
-            cube::renumbered(&present.half, (&Alteration::default(), &schema), cube::stored_numbers(&next)),
-        );
-        let half = PrivateHalf { schema, encodings: kept, pending: None, sealed, cubes };
+        let (cubes, next_cube) = cube::renumbered(&present.half, &Alteration::default(), &schema);
+        let sealed = present.half.sealed.clone();
+        let half = PrivateHalf { schema, encodings: kept, pending: None, sealed, cubes, next_cube };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);
         next.sealed_schema = self.offered.seal(&half, keys_of(self.owner, &next))?;

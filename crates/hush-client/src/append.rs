@@ -144,7 +144,7 @@ impl RowStore<'_> {
         let id = AppendId::from_bytes(id);
         let keys = keys.present();
         let plan =
-            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half)?;
+            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half);
         let maker = plan.cubes.maker(keys.pads.copied());
         let pool = thread_pool(self.threads)?;
         let rows = Rows { source, schema, pool: &pool, memory_limit: self.memory_limit };

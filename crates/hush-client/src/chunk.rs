@@ -65,11 +65,8 @@ impl<'a> ChunkPlan<'a> {
     }
 
     /// With the cubes of a table.
-    ///
-    /// # Errors
-    /// As [`CubePlan::of`].
-    pub(crate) fn with_cubes(self, half: &PrivateHalf) -> Result<Self, ClientError> {
-        Ok(Self { cubes: Arc::new(CubePlan::of(half)?), ..self })
+    pub(crate) fn with_cubes(self, half: &PrivateHalf) -> Self {
+        Self { cubes: Arc::new(CubePlan::of(half)), ..self }
     }
 
     /// Encrypts chunks of an append.

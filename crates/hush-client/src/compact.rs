@@ -278,7 +278,7 @@ impl<'a> Compaction<'a> {
         let id = AppendId::from_bytes(id);
         let keys = keys.present();
         let plan =
-            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half)?;
+            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half);
         let maker = plan.cubes.maker(keys.pads.copied());
         let pool = thread_pool(self.options.threads)?;
         let read_bytes = step.parts().iter().map(bytes_of).max().unwrap_or(0);

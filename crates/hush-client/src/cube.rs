@@ -51,21 +51,17 @@ pub(crate) struct CubeRows {
 }
 
 impl CubePlan {
-    /// Works out the cubes of a table.
-    ///
-    /// # Errors
-    /// [`ClientError::Internal`]: a schema is read with its cubes.
-    pub(crate) fn of(half: &PrivateHalf) -> Result<Self, ClientError> {
+    /// Works out the cubes of a table. One that there cannot be any more is left out: where parts lack it, rows come back.
+    pub(crate) fn of(half: &PrivateHalf) -> Self {
         let numbered = half.cubes.iter().zip(&half.schema.cubes);
-        let cubes = numbered.map(|(numbered, cube)| {
-            let shape = CubeShape::of(&half.schema, cube).ok();
-            let shape = shape.and_then(|shape| shape.in_order(&numbered.lanes)).ok_or(UNREADABLE)?;
+        let cubes = numbered.filter_map(|(numbered, cube)| {
+            let shape = CubeShape::of(&half.schema, cube).ok()?.in_order(&numbered.lanes)?;
             let columns =
                 half.schema.columns.iter().filter(|column| shape.columns().contains(&&*column.name));
             let row_bits = columns.map(|column| u64::from(copy::shape(column).row_bits())).sum();
-            Ok(PlannedCube { number: numbered.number, shape, row_bits })
+            Some(PlannedCube { number: numbered.number, shape, row_bits })
         });
-        Ok(Self { cubes: cubes.collect::<Result<_, ClientError>>()? })
+        Self { cubes: cubes.collect() }
     }
 
     /// Most bytes of memory that the sums of a part take.
@@ -100,8 +96,6 @@ impl CubePlan {
         CubeMaker((!self.cubes.is_empty()).then(|| Arc::new(Mutex::new(state))))
     }
 }
-
-const UNREADABLE: ClientError = ClientError::Internal { what: "a cube of the schema cannot be" };
 
 /// What the rows of a batch add to the cells of a shape.
 ///
@@ -312,19 +306,13 @@ pub(crate) fn spreads(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<u32, 
     spread.collect()
 }
 
-/// Numbers of the cubes that parts have.
-pub(crate) fn stored_numbers(manifest: &Manifest) -> impl Iterator<Item = u32> + '_ {
-    let cubes = manifest.parts.iter().filter_map(|part| part.cubes.as_ref());
-    cubes.flat_map(|cubes| cubes.numbers.iter().copied())
-}
-
-/// The numbers of the cubes of an altered schema, of a table whose parts have those that are `stored`. A cube of other cells, sums or bits than
-/// before gets a number that no part has; one that stays keeps the order of its lanes, whatever its columns are called now.
+/// The numbers of the cubes of an altered schema, and the first that none has had. A cube of other cells, sums or bits than before gets a number
+/// that no part ever had, nor one that is being written; one that stays keeps the order of its lanes, whatever its columns are called now.
 pub(crate) fn renumbered(
     before: &PrivateHalf,
-    (alteration, schema): (&Alteration, &Schema),
-    stored: impl Iterator<Item = u32>,
-) -> Vec<NumberedCube> {
+    alteration: &Alteration,
+    schema: &Schema,
+) -> (Vec<NumberedCube>, u32) {
     let rename = |name: &str| alteration.name_after(name).unwrap_or_else(|| name.to_owned());
     let known = before.cubes.iter().zip(&before.schema.cubes).filter_map(|(numbered, cube)| {
         let after = hush_plan::cube::after(&before.schema, cube, alteration)?;
@@ -333,8 +321,7 @@ pub(crate) fn renumbered(
         Some((NumberedCube { number: numbered.number, lanes }, after, shape))
     });
     let mut known: Vec<(NumberedCube, Cube, CubeShape)> = known.collect();
-    let numbers = before.cubes.iter().map(|cube| cube.number);
-    let mut next = stored.chain(numbers).max().map_or(0, |most| most.saturating_add(1));
+    let mut next = before.next_cube;
     let numbered = schema.cubes.iter().map(|cube| {
         let shape = CubeShape::of(schema, cube).ok();
         let place = known.iter().position(|(_, after, _)| after == cube);
@@ -351,7 +338,8 @@ pub(crate) fn renumbered(
             |(numbered, ..)| numbered,
         )
     });
-    numbered.collect()
+    let numbered = numbered.collect();
+    (numbered, next)
 }
 
 /// Rows of the parts that answer by a cube.

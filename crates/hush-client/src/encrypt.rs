@@ -95,7 +95,7 @@ impl Encryption<'_> {
         }
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
         let keys = DomainKeys::derive(of_domain, &half.encodings, &half.first_numbered())?;
-        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_cubes(half)?;
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_cubes(half);
         let maker = plan.cubes.maker(of_domain.cube_pads());
         let layout = TableLayout {
             clear: clear_schema(schema),

@@ -30,6 +30,8 @@ pub struct PrivateHalf {
     pub sealed: Vec<String>,
     /// Numbers of the schema's cubes, in its order. A number means one shape: cubes of other cells, sums or bits have others.
     pub cubes: Vec<NumberedCube>,
+    /// The first number that no cube has had.
+    pub next_cube: u32,
     /// The schema that the table gets once all parts have the encodings that it needs.
     pub pending: Option<Schema>,
 }
@@ -46,6 +48,9 @@ struct Stored {
     /// Absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     cubes: Vec<NumberedCube>,
+    /// Absent where no cube ever was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_cube: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<String>,
 }
@@ -62,7 +67,8 @@ impl PrivateHalf {
             |cube| CubeShape::of(&schema, cube).map_or_else(|_| Vec::new(), |shape| shape.quantities());
         let cubes = (0..).zip(&schema.cubes);
         let cubes = cubes.map(|(number, cube)| NumberedCube { number, lanes: quantities(cube) }).collect();
-        Self { sealed: in_order(&schema), cubes, schema, encodings, pending: None }
+        let next_cube = schema.cubes.len() as u32;
+        Self { sealed: in_order(&schema), cubes, next_cube, schema, encodings, pending: None }
     }
 
     /// The columns under a seal with their numbers in a manifest.
@@ -86,6 +92,7 @@ impl PrivateHalf {
             encodings: self.encodings.clone(),
             sealed: (self.sealed != in_order(&self.schema)).then(|| self.sealed.clone()),
             cubes: self.cubes.clone(),
+            next_cube: Some(self.next_cube).filter(|next| *next > 0),
             pending: self.pending.as_ref().map(to_toml),
         };
         let json = serde_json::to_vec(&stored)
@@ -180,7 +187,8 @@ impl PrivateHalf {
         if stored.cubes.len() != schema.cubes.len() {
             return Err(unreadable("of other cubes than its numbers"));
         }
-        Ok(Self { schema, encodings: stored.encodings, sealed, cubes: stored.cubes, pending })
+        let next_cube = stored.next_cube.unwrap_or(0);
+        Ok(Self { schema, encodings: stored.encodings, sealed, cubes: stored.cubes, next_cube, pending })
     }
 }
 

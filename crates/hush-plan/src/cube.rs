@@ -44,7 +44,7 @@ pub const MAX_LANES: usize = 64;
 /// Most numbers of a cube, and of all cubes of a table.
 pub const MAX_NUMBERS: u64 = 1 << 23;
 /// Most bits of a lane: owners add up in 128.
-const MAX_LANE_BITS: u64 = 126;
+pub(crate) const MAX_LANE_BITS: u64 = 126;
 /// Bits of sums in the owner's own table of cells, in which nothing is encrypted.
 pub(crate) const PLAIN_BITS: u32 = 250;
 

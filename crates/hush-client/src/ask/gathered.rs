@@ -107,7 +107,8 @@ fn local_table(
     });
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
     let (schema, cubes) = (table.half.schema.clone(), table.half.cubes.clone());
-    let half = PrivateHalf { schema, encodings, cubes, sealed: Vec::new(), pending: None };
+    let next_cube = table.half.next_cube;
+    let half = PrivateHalf { schema, encodings, cubes, next_cube, sealed: Vec::new(), pending: None };
     local::table(half, clear, quantities, table.costs.threads)
 }
 

@@ -100,6 +100,7 @@ fn json(half: &PrivateHalf) -> String {
         encodings,
         sealed: None,
         cubes: Vec::new(),
+        next_cube: None,
         pending: None,
     })
     .unwrap()

@@ -79,6 +79,9 @@ impl AggregateUDFImpl for Function {
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        if arguments.get(1 + self.kind.given()).is_some_and(|count| *count != DataType::Int64) {
+            return exec_err!("{} of these arguments", self.name);
+        }
         match (self.kind, arguments.first()) {
             (Kind::Cont, Some(kind @ (DataType::Float64 | DataType::Timestamp(..)))) => Ok(kind.clone()),
             (Kind::At | Kind::Disc | Kind::Mode, Some(kind)) => Ok(kind.clone()),

@@ -166,7 +166,7 @@ impl Combined {
             let is_same = (cells.cells(), cells.bits()) == (more.cells(), more.bits());
             return is_same.then(|| cells.add_packed(more.packed())).flatten().ok_or(differ);
         }
-        cube::check_size(job, (more.cells(), more.bits()), job.max_answer_bytes())?;
+        cube::check_size(job, (more.cells(), more.bits()), job.max_answer_bytes(), 1)?;
         self.bytes += CubeSums::encoded_bytes(more.cells(), more.bits());
         self.cells = Some(more.unpack());
         Ok(())

@@ -28,13 +28,15 @@ pub(super) fn sums(job: &Job, task: &RowsTask, max_bytes: u64) -> Result<Option<
     let Some(number) = task.cube else { return Ok(None) };
     let parts: Vec<PartRef<'_>> =
         job.placed_parts().into_iter().filter(|part| is_covered(task, *part)).collect();
+    let at_once = parts.len().div_ceil(job.workers.threads()).max(1);
+    let sums_at_once = parts.len().div_ceil(at_once) as u64;
     let sum_of = |parts: &[PartRef<'_>]| -> Result<Option<CubeSums>, ExecError> {
         let mut sums: Option<CubeSums> = None;
         for part in parts {
             job.stop.check()?;
             let StoredCube { cells, bits, sums: packed, .. } = job.snapshot.cube(*part, number)?;
             if sums.is_none() {
-                check_size(job, (cells, &bits), max_bytes)?;
+                check_size(job, (cells, &bits), max_bytes, sums_at_once)?;
             }
             let sums = sums.get_or_insert_with(|| CubeSums::zeros(cells, &bits));
             if (sums.cells(), sums.bits()) != (cells, bits.as_slice()) {
@@ -44,7 +46,6 @@ pub(super) fn sums(job: &Job, task: &RowsTask, max_bytes: u64) -> Result<Option<
         }
         Ok(sums)
     };
-    let at_once = parts.len().div_ceil(job.workers.threads()).max(1);
     let each: Vec<Option<CubeSums>> = parts.par_chunks(at_once).map(sum_of).collect::<Result<_, _>>()?;
     let mut each = each.into_iter().flatten();
     let Some(mut total) = each.next() else { return Ok(None) };
@@ -58,13 +59,18 @@ pub(super) fn sums(job: &Job, task: &RowsTask, max_bytes: u64) -> Result<Option<
 ///
 /// # Errors
 /// [`ExecError::AnswerLimit`], [`ExecError::MemoryLimit`].
-pub(super) fn check_size(job: &Job, (cells, bits): (u32, &[u8]), max_bytes: u64) -> Result<(), ExecError> {
+pub(super) fn check_size(
+    job: &Job,
+    (cells, bits): (u32, &[u8]),
+    max_bytes: u64,
+    sums_at_once: u64,
+) -> Result<(), ExecError> {
     let found = CubeSums::encoded_bytes(cells, bits);
     if found > max_bytes {
         return Err(ExecError::AnswerLimit { found, limit: max_bytes });
     }
-    // Each number takes 16 bytes at most, in each thread.
+    // Each number takes 16 bytes at most, in each of the sums that are made at once.
     let numbers = u64::from(cells).saturating_mul(bits.len() as u64);
-    let memory = numbers.saturating_mul(16).saturating_mul(job.workers.threads() as u64);
+    let memory = numbers.saturating_mul(16).saturating_mul(sums_at_once);
     if memory > job.limits.memory_bytes / 2 { Err(ExecError::MemoryLimit) } else { Ok(()) }
 }

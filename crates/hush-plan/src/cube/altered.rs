@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, VisitMut, VisitorMut};
 
-use super::CubeShape;
+use super::{CubeShape, MAX_NUMBERS};
 use crate::schema::Schema;
 use crate::schema::alter::Alteration;
 use crate::schema::cube::{Cube, Dimension};
-use crate::sql::{self, column_name, functions, quoted, shown};
+use crate::sql::{self, column_name, columns_of, functions, quoted};
 
 /// What a cube of a schema is after an alteration, or `None` if one of its columns is dropped.
 pub fn after(schema: &Schema, cube: &Cube, alteration: &Alteration) -> Option<Cube> {
@@ -33,7 +33,15 @@ pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
 /// Forgets the cubes whose columns are no longer such that there can be one.
 pub fn forget_lost(schema: &mut Schema) {
     let cubes = std::mem::take(&mut schema.cubes);
-    schema.cubes = cubes.into_iter().filter(|cube| CubeShape::of(schema, cube).is_ok()).collect();
+    let mut numbers = 0;
+    let kept = cubes.into_iter().filter(|cube| {
+        let shape = CubeShape::of(schema, cube).ok();
+        let more = shape.map(|shape| u64::from(shape.cells()) * shape.lanes.len() as u64);
+        let fits = more.is_some_and(|more| numbers + more <= MAX_NUMBERS);
+        numbers += more.filter(|_| fits).unwrap_or(0);
+        fits
+    });
+    schema.cubes = kept.collect();
 }
 
 /// An expression of columns, as typed, with other names for them; `None` if it is none, or if one of them has no name.
@@ -51,6 +59,9 @@ fn renamed(schema: &Schema, text: &str, name: &dyn Fn(&str) -> Option<String>) -
     let query = sql::parse(schema, &format!("SELECT SUM({text}) FROM {}", quoted(&schema.table))).ok()?;
     let call = functions::aggregate(&query.items.first()?.expr)?.ok()?;
     let mut argument = call.arguments.first()?.clone();
+    if columns_of(&argument).iter().all(|column| name(column).as_ref() == Some(column)) {
+        return Some(text.to_owned());
+    }
     let renamed = VisitMut::visit(&mut argument, &mut Rename(name)).is_continue();
-    renamed.then(|| shown(&argument))
+    renamed.then(|| argument.to_string())
 }

@@ -179,7 +179,7 @@ fn cubes_follow_their_columns() {
         ..Alteration::default()
     };
     let renamed = after(&renaming("charges", "Total Sum"));
-    assert_eq!(renamed[0].sum, ["Total Sum", "\"Total Sum\" * age"]);
+    assert_eq!(renamed[0].sum, ["Total Sum", "\"Total Sum\" * \"age\""]);
     assert_eq!(renamed[1..], before.cubes[1..]);
     assert_eq!(after(&renaming("los", "days"))[0].by[0].column, "days");
     let dropping = |name: &str| Alteration { drop: vec![name.to_owned()], ..Alteration::default() };

@@ -8,11 +8,12 @@ use super::{Case, Proposal, fetch};
 use crate::EncodingId;
 use crate::bounds::{Bound, Bounds, Values};
 use crate::conditions::predicate;
-use crate::cube::{CubeShape, OnCells, PLAIN_BITS, compile};
+use crate::cube::{CubeShape, MAX_LANE_BITS, OnCells, PLAIN_BITS, compile};
 use crate::error::PlanError;
 use crate::limits::WayName;
 use crate::plan::{AggregateTask, CellsQuery, EncryptedSum, OwnQuery, OwnerPlan, RowsTask, Task};
 use crate::predict::CubeSpread;
+use crate::range::Interval;
 use crate::report::Cost;
 
 /// Proposes each cube that answers the query.
@@ -57,8 +58,11 @@ fn with_cube(
     let place = |lane: &usize| lanes.iter().position(|known| known == lane).unwrap_or_default();
     let weights = |mask: usize| grouped.masks.get(mask).map(|mask| mask.weights.clone());
     for (sum, lane) in grouped.sums.iter().zip(&sums) {
-        let row = shape.lanes.get(*lane)?.row.mul(&weights(sum.mask)?);
-        if (row.max_abs() * case.catalog.rows()).bits() >= u64::from(PLAIN_BITS) {
+        let lane = &shape.lanes.get(*lane)?.row;
+        let row = lane.mul(&weights(sum.mask)?);
+        let bits = |row: &Interval| (row.max_abs() * case.catalog.rows()).bits();
+        // Rows of parts without the cube are added to cells whose bits were made for the others.
+        if bits(lane) > MAX_LANE_BITS || bits(&row) >= u64::from(PLAIN_BITS) {
             return None;
         }
         bounds.sums.push(Bound { values: Values::Exact(row), phase_log2: None });
