@@ -126,7 +126,7 @@ fn cubes_are_admitted_as_the_manifest_names_them() {
         let refused = commit(&wrong);
         assert_eq!((refused.status, refused.code().as_str()), (422, "HUSH-V021"));
     }
-    assert_eq!(commit(&good).status, 200);
+    assert_eq!(commit(&good).status, 201);
     assert_eq!(service.get(&route).body, content);
     let store = TableStore::local_existing(service.path("tables/visits")).unwrap();
     store.verify(store.load().unwrap().manifest()).unwrap();
