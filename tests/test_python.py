@@ -229,7 +229,9 @@ def test_ways_and_what_is_hidden(hush, tmp_path, small_key):
     hidden = ht.open(tmp_path / "T", keys=key, hide="constants")
     assert rows(hidden.sql(asked)) == expect
     assert b"predicate\":null" in hidden.prepare(asked).plan and b"predicate\":null" not in tables["sum"].prepare(asked).plan
-    for wrong in ({"way": "cube"}, {"hide": ["size"]}):
+    with pytest.raises(ht.HushError, match="HUSH-P030"):
+        ht.open(tmp_path / "T", keys=key, way="cube").sql("SELECT SUM(x) FROM t")
+    for wrong in ({"way": "orders"}, {"hide": ["size"]}):
         with pytest.raises(ht.UsageError, match="Ways out: one of"):
             ht.open(tmp_path / "T", keys=key, **wrong)
 
