@@ -23,6 +23,7 @@ use hush_plan::schema::{Cube, Schema};
 use hush_schemes::Values as Units;
 use hush_table::source::{ColumnData, RowBatch};
 use hush_table::{CubeSums, CubesId, CubesOfPart, Manifest, PartCubes, PartEntry, StoredCube};
+use zeroize::{Zeroize, Zeroizing};
 
 use self::units::{Column, units_of};
 use crate::copy;
@@ -48,6 +49,13 @@ pub(crate) struct CubeRows {
     cells: Vec<u32>,
     /// What each adds, for all lanes but the first, which counts rows.
     lanes: Vec<Vec<i128>>,
+}
+
+impl Drop for CubeRows {
+    fn drop(&mut self) {
+        self.cells.zeroize();
+        self.lanes.zeroize();
+    }
 }
 
 impl CubePlan {
@@ -203,7 +211,8 @@ impl Sums {
     }
 
     fn clear(&mut self) {
-        std::iter::once(&mut self.rows).chain(&mut self.lanes).for_each(|lane| lane.fill(0));
+        // In place: the lanes keep their lengths.
+        std::iter::once(&mut self.rows).chain(&mut self.lanes).for_each(|lane| lane.as_mut_slice().zeroize());
     }
 }
 
@@ -273,7 +282,7 @@ impl State {
 /// The pads of a cube of a part.
 pub(crate) fn pads(key: &PadKey, part: &[u8; 16], (number, shape): (u32, &CubeShape)) -> CubeSums {
     let bits = shape.bits();
-    let mut stream = vec![0; CubeSums::packed_bytes(shape.cells(), &bits) as usize];
+    let mut stream = Zeroizing::new(vec![0; CubeSums::packed_bytes(shape.cells(), &bits) as usize]);
     key.fill(part, number, &mut stream);
     CubeSums::of_stream(&stream, shape.cells(), &bits)
 }

@@ -65,6 +65,9 @@ impl Axis {
         let is_fixed = !is_float || (column.protect == Protection::Encrypt && column.range.is_some());
         let places = match (grain, bounds) {
             (Grain::Texts(texts), _) if type_bounds(kind).is_none() && !is_float => {
+                if texts.is_empty() {
+                    return Err(CubeFault::NoValues { column: name.clone() });
+                }
                 if (1..texts.len()).any(|place| texts[..place].contains(&texts[place])) {
                     return Err(CubeFault::Twice { column: name.clone() });
                 }

@@ -62,7 +62,11 @@ fn is_boundary(axis: &Axis, expr: &Expr) -> bool {
 
 /// A literal in units of a type, if it is exactly a value of it.
 fn literal_units(kind: ColumnType, expr: &Expr) -> Option<i128> {
-    let read = |text: &str| parse_units(kind, text.trim().as_bytes(), DecimalPoint::Dot);
+    let exact = match kind {
+        ColumnType::Float { digits } => ColumnType::Decimal { precision: 38, scale: digits },
+        other => other,
+    };
+    let read = |text: &str| parse_units(exact, text.trim().as_bytes(), DecimalPoint::Dot);
     if let Some((value, scale)) = numeric_literal(expr) {
         let own = match kind {
             ColumnType::Decimal { scale, .. } => u32::from(scale),

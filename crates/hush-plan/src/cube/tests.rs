@@ -124,6 +124,7 @@ fn cubes_that_cannot_be_are_refused_with_reasons() {
         (vec![each("nobody")], "charges", "no column nobody"),
         (vec![each("los"), each("los")], "charges", "los is a dimension twice"),
         (vec![each("ward")], "charges", "its values have to be listed"),
+        (vec![dimension("ward", Grain::Texts(Vec::new()))], "charges", "its values have to be listed"),
         (vec![each("rate")], "charges", "rate is a float"),
         (vec![dimension("los", Grain::Month)], "charges", "los has no month"),
         (vec![dimension("los", Grain::Bins(vec![5, 3]))], "charges", "bins of los"),
