@@ -255,6 +255,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         clear: manifest.clear_columns.iter().map(clear).collect(),
         sealed: Some(under_seal(manifest, half)),
         cubes: cube::spreads(manifest, half),
+        runs: BTreeMap::new(),
     }
 }
 

@@ -133,6 +133,7 @@ fn tasks() -> [(&'static str, Option<&'static str>, Task); 4] {
         sealed: vec![],
         operand_limit_log2: 0,
         cube: None,
+        run: None,
         limit: None,
     });
     [

@@ -237,6 +237,14 @@ fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault
     Ok(lanes)
 }
 
+/// Lanes of sums over so many rows, whatever the rows are of.
+///
+/// # Errors
+/// What cannot be added up.
+pub(crate) fn lanes_over(schema: &Schema, sum: &[String], rows: u64) -> Result<Vec<Lane>, CubeFault> {
+    lanes(schema, &Cube { by: Vec::new(), sum: sum.to_vec() }, rows)
+}
+
 /// The schema of a query on cells: dimensions are clear, what the sums are of is encrypted, and there is nothing else.
 pub(crate) fn view_of(schema: &Schema, cube: &Cube) -> Result<Schema, CubeFault> {
     view(schema, cube, &cube.sum)

@@ -50,6 +50,7 @@ mod program;
 pub mod quantity;
 pub mod range;
 pub mod report;
+pub mod run;
 pub mod schema;
 pub mod sql;
 pub mod steps;

@@ -17,6 +17,6 @@ pub use owner::{
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
 pub use query::QueryPlan;
 pub use server::{
-    AggregateTask, EncryptedSum, Mask, PLAN_FORMAT, PlanReadFault, RowsTask, ServerPlan, SlotExpr, Task,
-    is_integer,
+    AggregateTask, EncryptedSum, Mask, PLAN_FORMAT, PlanReadFault, RowsTask, RunRead, RunTask, ServerPlan,
+    SlotExpr, Task, is_integer,
 };

@@ -67,6 +67,28 @@ pub struct TableShape {
     pub sealed: Option<BTreeMap<String, SealedShape>>,
     /// The cubes by their numbers.
     pub cubes: BTreeMap<u32, CubeSpread>,
+    /// The sorted runs by their numbers.
+    pub runs: BTreeMap<u32, RunSpread>,
+}
+
+/// A sorted run of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunSpread {
+    /// Its place in the schema.
+    pub place: usize,
+    /// The run of each part that answers by it, in row order.
+    pub parts: Vec<Option<RunSize>>,
+}
+
+/// The sorted run of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunSize {
+    /// Bytes of the sealed index.
+    pub index_bytes: u32,
+    /// Blocks.
+    pub blocks: u32,
+    /// Bytes of each, sealed.
+    pub block_bytes: u32,
 }
 
 /// A cube of a table.

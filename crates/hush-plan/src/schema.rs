@@ -4,6 +4,7 @@
 pub mod alter;
 pub mod cube;
 pub mod file;
+pub mod run;
 pub mod units;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use crate::limits::Shown;
 use crate::range::Interval;
 use crate::writers::Writers;
 pub use cube::{Cube, Dimension, Grain};
+pub use run::{Run, RunFault};
 pub use units::DateFormat;
 
 /// A column's logical type. Every encrypted value is an integer number of *units*:
@@ -283,6 +285,8 @@ pub struct Schema {
     pub moments: Vec<Vec<String>>,
     /// Sums over the rows of each cell of some dimensions, made when rows are encrypted.
     pub cubes: Vec<Cube>,
+    /// Rows of each part once more, in the order of a column, made when rows are encrypted.
+    pub runs: Vec<Run>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
     /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
@@ -337,6 +341,7 @@ impl Schema {
             products: Vec::new(),
             moments: Vec::new(),
             cubes: Vec::new(),
+            runs: Vec::new(),
             edge: false,
             allow: Shown::ALL,
             ..self.clone()

@@ -93,6 +93,7 @@ mod tests {
             operands: Vec::new(),
             sealed: vec![],
             cube: None,
+            run: None,
             operand_limit_log2: 0,
             programs: Vec::new(),
             fetch: vec![EncodingId(7)],

@@ -48,6 +48,7 @@ fn rows_task() -> RowsTask {
         sealed: vec![],
         operand_limit_log2: 10,
         cube: None,
+        run: None,
         limit: None,
     }
 }

@@ -85,6 +85,7 @@ fn rows(clear: &[&str], programs: Vec<SlotExpr>, fetch: Vec<EncodingId>) -> Task
         sealed: vec![],
         operand_limit_log2: 20,
         cube: None,
+        run: None,
         limit: Some(10),
     })
 }

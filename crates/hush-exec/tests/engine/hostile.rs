@@ -152,6 +152,7 @@ fn every_expression_of_a_plan_is_bounded() {
         sealed: vec![],
         operand_limit_log2: 20,
         cube: None,
+        run: None,
         limit: None,
     };
     let column = || Box::new(SlotExpr::Column(X));
@@ -243,6 +244,7 @@ fn deep_programs_are_refused() {
             sealed: vec![],
             operand_limit_log2: 20,
             cube: None,
+            run: None,
             limit: None,
         }),
     );

@@ -52,6 +52,7 @@ fn rows() -> Task {
         sealed: vec![],
         operand_limit_log2: 20,
         cube: None,
+        run: None,
         limit: Some(10),
     })
 }

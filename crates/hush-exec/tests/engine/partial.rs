@@ -208,6 +208,7 @@ pub(crate) fn rows_task(
         sealed: vec![],
         operand_limit_log2: 20,
         cube: None,
+        run: None,
         limit,
     }
 }

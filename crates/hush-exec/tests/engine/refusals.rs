@@ -78,6 +78,7 @@ fn tasks_that_do_not_fit_the_table() {
         sealed: vec![],
         operand_limit_log2: 20,
         cube: None,
+        run: None,
         limit: None,
     };
     assert_eq!(code(&fixture, &fixture.plan(None, Task::Rows(rows(vec![cube])))), "HUSH-E014");

@@ -44,6 +44,7 @@ fn rows_task(clear: &[&str], operands: &[&str], programs: Vec<SlotExpr>, fetch: 
         sealed: vec![],
         operand_limit_log2: 20,
         cube: None,
+        run: None,
         limit: None,
     }
 }

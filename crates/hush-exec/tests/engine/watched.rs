@@ -167,6 +167,7 @@ fn a_plan_that_is_cancelled_reads_no_further_chunk() {
         sealed: vec![],
         operand_limit_log2: 20,
         cube: None,
+        run: None,
         limit: None,
     };
     for task in [Task::Aggregate(task(&[], vec![everything()], &[(0, VALUE)])), Task::Rows(rows)] {

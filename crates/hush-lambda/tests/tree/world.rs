@@ -205,6 +205,7 @@ impl World {
                 fetch: vec![VALUE],
                 fetch_bits: vec![None],
                 cube: None,
+                run: None,
                 limit,
             })
         };

@@ -180,8 +180,37 @@ pub struct RowsTask {
     /// limit, and its plan no predicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cube: Option<u32>,
+    /// A sorted run. Parts that have it, and no deleted rows, send no rows: what is asked of the run goes back. Such a task has no limit and no
+    /// cube, and its plan no predicate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunTask>,
     /// Stop after this many matching rows (set only where no ORDER BY needs the others).
     pub limit: Option<u64>,
+}
+
+/// What is asked of a sorted run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunTask {
+    /// Its number.
+    pub number: u32,
+    /// What goes back of each part that has it.
+    pub read: RunRead,
+}
+
+/// What goes back of a sorted run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RunRead {
+    /// Blocks.
+    Blocks {
+        /// For each part that has the run, in row order, the places of blocks in its file, rising.
+        of_parts: Vec<Vec<u32>>,
+        /// Whether how many there are follows from the values, and not from the question alone.
+        by_values: bool,
+    },
+    /// The sealed index.
+    Index,
 }
 
 impl RowsTask {

@@ -61,6 +61,7 @@ fn with_rows(
         fetch_bits: if form == AnswerForm::Rounded { bits.collect() } else { Vec::new() },
         sealed: Vec::new(),
         cube: None,
+        run: None,
         operand_limit_log2: 0,
         limit: None,
     };

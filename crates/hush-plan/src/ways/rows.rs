@@ -126,6 +126,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             fetch_bits,
             sealed: Vec::new(),
             cube: None,
+            run: None,
             limit: plan.limit,
         };
         let (what, tells) = (describe(&task, &owner), tells(&task));

@@ -104,6 +104,7 @@ impl Reader<'_> {
             products: Vec::new(),
             moments: Vec::new(),
             cubes: Vec::new(),
+            runs: Vec::new(),
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
             allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,

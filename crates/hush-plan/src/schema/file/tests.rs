@@ -219,6 +219,7 @@ fn random_schemas_survive_the_round_trip() {
                 answers: 1 + random.below(1 << 16) as u32,
             }),
             cubes: Vec::new(),
+            runs: Vec::new(),
             moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
         let text = to_toml(&schema);

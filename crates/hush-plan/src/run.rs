@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sorted runs of a schema worked out: the columns of their rows, and the lanes of sums for each block.
+//!
+//! ```text
+//! schema::Run ─ RunShape::of ─▶ columns (form of each) × lanes (quantity, bits)
+//! ```
+//!
+//! The rows of a part stand in the order of the `within` columns and then of `by`, missing values behind the others, in blocks of [`BLOCK_ROWS`].
+//! A **segment** is what a block has of one combination of `within` values, with `by` or without.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cube::{Lane, lanes_over};
+use crate::quantity::Quantity;
+use crate::schema::units::column_bounds;
+use crate::schema::{Column, ColumnType, Protection, Run, RunFault, Schema};
+
+/// Rows of a block; the last one of a part may have fewer.
+pub const BLOCK_ROWS: u32 = 512;
+/// Most columns of a run.
+pub const MAX_RUN_COLUMNS: usize = 64;
+/// Most lanes of a run.
+pub const MAX_RUN_LANES: usize = 32;
+/// Most runs of a table.
+pub const MAX_RUNS: usize = 32;
+
+/// A run of a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunShape {
+    /// The columns of its rows: those of `within`, `by`, and behind it those that are summed or covered, each once.
+    pub columns: Vec<RunColumn>,
+    /// How many of them stand before `by`.
+    pub within: usize,
+    /// What each segment has; the first lane is the number of rows.
+    pub lanes: Vec<Lane>,
+}
+
+/// A column of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: ColumnType,
+    /// Whether values may be missing.
+    pub nullable: bool,
+    /// How values are stored and ordered.
+    pub form: RunForm,
+}
+
+/// How values of a run are stored and ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunForm {
+    /// Doubles, in IEEE 754's total order.
+    Doubles,
+    /// Texts, in the order of their bytes.
+    Texts,
+    /// Numbers in units from `low` on, in so many bits.
+    Units {
+        /// The least.
+        low: i128,
+        /// Bits of the greatest less the least.
+        bits: u8,
+    },
+}
+
+/// The number of a run in a table, and what its lanes are ([`crate::cube::NumberedCube`] says why).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NumberedRun {
+    /// Its number.
+    pub number: u32,
+    /// The quantities behind the number of rows.
+    pub lanes: Vec<Quantity>,
+    /// The names of the columns, in the order of [`RunShape::columns`].
+    pub columns: Vec<String>,
+}
+
+impl RunColumn {
+    fn of(column: &Column) -> Self {
+        let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
+        let is_double = matches!(column.kind, ColumnType::Float { .. })
+            && (column.protect != Protection::Encrypt || column.range.is_none());
+        let form = match column_bounds(column) {
+            _ if is_text => RunForm::Texts,
+            Some(bounds) if !is_double => {
+                let bits = u128::BITS - bounds.high.abs_diff(bounds.low).leading_zeros();
+                RunForm::Units { low: bounds.low, bits: bits as u8 }
+            }
+            _ => RunForm::Doubles,
+        };
+        Self { name: column.name.clone(), kind: column.kind, nullable: column.nullable, form }
+    }
+}
+
+impl RunShape {
+    /// Works a run out.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(schema: &Schema, run: &Run) -> Result<Self, RunFault> {
+        let lanes = lanes_over(schema, &run.sum, u64::from(BLOCK_ROWS))?;
+        if lanes.len() > MAX_RUN_LANES {
+            return Err(RunFault::TooMany { what: "sums", found: lanes.len(), limit: MAX_RUN_LANES });
+        }
+        let ordered: Vec<&String> = run.within.iter().chain([&run.by]).collect();
+        if let Some(place) = (1..ordered.len()).find(|place| ordered[..*place].contains(&ordered[*place])) {
+            return Err(RunFault::Twice { column: ordered[place].clone() });
+        }
+        let summed = lanes.iter().flat_map(|lane| &lane.quantity).flat_map(Quantity::columns);
+        let mut columns: Vec<RunColumn> = Vec::new();
+        for name in
+            ordered.iter().map(|name| name.as_str()).chain(summed).chain(run.cover.iter().map(String::as_str))
+        {
+            if columns.iter().any(|known| known.name == name) {
+                continue;
+            }
+            let column = schema.columns.iter().find(|column| column.name == name);
+            let column = column.ok_or_else(|| RunFault::NoColumn { column: name.to_owned() })?;
+            if !matches!(column.protect, Protection::Clear | Protection::Encrypt | Protection::Seal) {
+                return Err(RunFault::NotStored { column: name.to_owned() });
+            }
+            columns.push(RunColumn::of(column));
+        }
+        if columns.len() > MAX_RUN_COLUMNS {
+            return Err(RunFault::TooMany { what: "columns", found: columns.len(), limit: MAX_RUN_COLUMNS });
+        }
+        Ok(Self { columns, within: run.within.len(), lanes })
+    }
+
+    /// The column in whose order the rows stand.
+    pub fn by(&self) -> Option<&RunColumn> {
+        self.columns.get(self.within)
+    }
+
+    /// What is added up beside rows, lane by lane.
+    pub fn quantities(&self) -> Vec<Quantity> {
+        self.lanes.iter().filter_map(|lane| lane.quantity.clone()).collect()
+    }
+
+    /// The number of this run, as it is now.
+    pub fn numbered(&self, number: u32) -> NumberedRun {
+        let columns = self.columns.iter().map(|column| column.name.clone()).collect();
+        NumberedRun { number, lanes: self.quantities(), columns }
+    }
+
+    /// The same run with its columns and lanes in the order that is written down; `None` if they are others.
+    pub fn in_order(mut self, numbered: &NumberedRun) -> Option<Self> {
+        if self.lanes.len() != numbered.lanes.len() + 1 || self.columns.len() != numbered.columns.len() {
+            return None;
+        }
+        let mut lanes = vec![self.lanes.remove(0)];
+        for quantity in &numbered.lanes {
+            let place = self.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(quantity))?;
+            lanes.push(self.lanes.remove(place));
+        }
+        let mut columns = Vec::new();
+        for name in &numbered.columns {
+            let place = self.columns.iter().position(|column| column.name == *name)?;
+            columns.push(self.columns.remove(place));
+        }
+        Some(Self { lanes, columns, ..self })
+    }
+
+    /// Whether another run, perhaps of columns of other names, has values of the same forms, and lanes of the same numbers.
+    pub fn has_form_of(&self, other: &Self) -> bool {
+        let lane = |lane: &Lane| (lane.low, lane.bits);
+        let column = |column: &RunColumn| (column.kind, column.nullable, column.form);
+        self.within == other.within
+            && self.columns.iter().map(column).eq(other.columns.iter().map(column))
+            && self.lanes.iter().map(lane).eq(other.lanes.iter().map(lane))
+    }
+}
