@@ -151,7 +151,7 @@ impl RowStore<'_> {
         let flow = rows.flow(&plan)?;
         let appender = Appender::new(self.destination.store(), manifest.manifest(), id)?;
         let appender = appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
-        let mut appender = appender.with_cubes(maker.hook());
+        let mut appender = appender.with_prepared(maker.hook());
         let (mut fingerprints, mut count, mut sent) = (Vec::new(), 0_u64, 0);
         let encrypted = rows.encrypt(&plan, flow, fingerprinted, progress, |made: Made| {
             count += made.rows as u64;

@@ -285,7 +285,7 @@ impl<'a> Compaction<'a> {
         let flow = flow_of(schema, &plan, &pool, self.options.memory_limit, read_bytes)?;
         let appender = Appender::new(destination.store(), step.present.manifest(), id)?;
         let appender = appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
-        let appender = appender.with_cubes(maker.hook());
+        let appender = appender.with_prepared(maker.hook());
         let clear = clear_schema(schema);
         let encrypt = |encryptor: &mut Encryptor, index: u32, batch: &RowBatch| {
             plan.make(encryptor, (index, batch), (schema, &clear), true)

@@ -22,7 +22,7 @@ use hush_plan::schema::alter::Alteration;
 use hush_plan::schema::{Cube, Schema};
 use hush_schemes::Values as Units;
 use hush_table::source::{ColumnData, RowBatch};
-use hush_table::{CubeSums, CubesId, CubesOfPart, Manifest, PartCubes, PartEntry, StoredCube};
+use hush_table::{CubeSums, CubesId, Manifest, PartCubes, PartEntry, Prepared, PreparedOfPart, StoredCube};
 use zeroize::{Zeroize, Zeroizing};
 
 use self::units::{Column, units_of};
@@ -247,9 +247,12 @@ impl CubeMaker {
     }
 
     /// What gives a writer the cubes of each part.
-    pub(crate) fn hook(&self) -> CubesOfPart {
+    pub(crate) fn hook(&self) -> PreparedOfPart {
         let state = self.0.clone();
-        Box::new(move |_, _| state.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).cut())
+        Box::new(move |_, _| {
+            let state = state.as_ref().map(|state| state.lock().unwrap_or_else(PoisonError::into_inner));
+            Prepared { cubes: state.and_then(|mut state| state.cut()), runs: None }
+        })
     }
 }
 

@@ -228,7 +228,8 @@ fn step_aside(overtaken: u32) -> Result<(), ClientError> {
 fn files_of(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> {
     let encrypted = part.encrypted.map(|file| (FileKind::Encrypted, file));
     let cubes = part.cubes.as_ref().map(|cubes| (FileKind::Cubes, cubes.file));
-    encrypted.into_iter().chain(part.clear.map(|file| (FileKind::Clear, file))).chain(cubes)
+    let runs = part.runs.as_ref().map(|runs| (FileKind::Runs, runs.file));
+    encrypted.into_iter().chain(part.clear.map(|file| (FileKind::Clear, file))).chain(cubes).chain(runs)
 }
 
 /// Whether a commit failed because another version came first.

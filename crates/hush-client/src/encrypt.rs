@@ -118,7 +118,7 @@ impl Encryption<'_> {
             TableWriter::resume(self.store, identity, layout, stored).map_err(|error| self.changed(error));
         let writer = begun?.with_record().with_roots(sealed_roots.clone());
         let writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
-        let mut writer = writer.with_cubes(maker.hook());
+        let mut writer = writer.with_prepared(maker.hook());
         let written =
             self.write_chunks(&rows, (&plan, &maker), flow, &mut writer, recorder.as_mut(), progress);
         if let Err(error) = written {

@@ -196,6 +196,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
             first_chunk: None,
             dead: None,
             cubes: None,
+            runs: None,
             domain: 0,
             generation: 0,
         });

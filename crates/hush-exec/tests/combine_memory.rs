@@ -130,6 +130,7 @@ fn table() -> (TableStore, SignedManifest) {
             first_chunk: None,
             dead: None,
             cubes: None,
+            runs: None,
             domain: 0,
             generation: 0,
         }

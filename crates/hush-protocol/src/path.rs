@@ -24,6 +24,8 @@ pub const ZONES: &str = "zones";
 pub const DEAD: &str = "dead";
 /// Ending of the name of a file of cubes, which is sent as parts are.
 pub const CUBES: &str = "cubes";
+/// Ending of the name of a file of sorted runs, which is sent as parts are.
+pub const RUNS: &str = "runs";
 
 /// A table.
 pub fn table(name: &str) -> String {

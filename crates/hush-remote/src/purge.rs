@@ -97,6 +97,7 @@ mod tests {
             format!("parts/{digest}.enc.parquet"),
             format!("parts/{digest}.dead"),
             format!("parts/{digest}.cubes"),
+            format!("parts/{digest}.runs"),
             format!("parts/{digest}.clear.tree"),
             format!("keys/{digest}.key"),
             format!("versions/{digest}.hush"),

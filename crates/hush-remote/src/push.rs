@@ -146,10 +146,11 @@ pub(super) fn part_files(manifest: &SignedManifest) -> [Vec<(FileKind, PartFile)
     let keys = manifest.manifest().keys.iter().map(|entry| (FileKind::Key, entry.file));
     let dead = parts.iter().filter_map(|part| Some((FileKind::Dead, part.dead?.file)));
     let cubes = parts.iter().filter_map(|part| Some((FileKind::Cubes, part.cubes.as_ref()?.file)));
+    let runs = parts.iter().filter_map(|part| Some((FileKind::Runs, part.runs.as_ref()?.file)));
     let zones = manifest.manifest().zones.map(|file| (FileKind::Zones, file));
     let mut seen = HashSet::new();
     let mut once = |part: &(FileKind, PartFile)| seen.insert(*part);
-    let first = encrypted.chain(keys).chain(dead).chain(cubes).filter(&mut once).collect();
+    let first = encrypted.chain(keys).chain(dead).chain(cubes).chain(runs).filter(&mut once).collect();
     // Bounds are values of clear columns.
     [first, clear.chain(zones).filter(&mut once).collect()]
 }

@@ -21,6 +21,7 @@ pub(super) fn part_path(base: &str, kind: FileKind, file: &PartFile) -> String {
         FileKind::Zones => path::ZONES,
         FileKind::Dead => path::DEAD,
         FileKind::Cubes => path::CUBES,
+        FileKind::Runs => path::RUNS,
     };
     path::part(base, &path::part_name(&file.digest.to_string(), ending))
 }

@@ -359,7 +359,7 @@ impl Catalog {
     }
 }
 
-/// A part, whichever of its rows were deleted and whatever its cubes, and the number of its first chunk in its file.
+/// A part, whichever of its rows were deleted and whatever its cubes and sorted runs, and the number of its first chunk in its file.
 type CheckedPart = (PartEntry, u32);
 
 /// The parts of the present version that the next one takes over: they were checked when they came.
@@ -375,7 +375,10 @@ fn checked_parts(current: &Manifest, next: &Manifest) -> HashSet<CheckedPart> {
 }
 
 fn checked_part(at: PartPlace, entry: &PartEntry) -> CheckedPart {
-    (PartEntry { dead: None, cubes: None, first_chunk: None, ..entry.clone() }, entry.first_written(at))
+    (
+        PartEntry { dead: None, cubes: None, runs: None, first_chunk: None, ..entry.clone() },
+        entry.first_written(at),
+    )
 }
 
 /// The lists of deleted rows that the next version has and the present one has not are lists.

@@ -3,7 +3,7 @@
 
 use hush_plan::schema::is_table_name;
 use hush_protocol::job::ID_HEX_DIGITS;
-use hush_protocol::path::{CLEAR, CUBES, DEAD, ENCRYPTED, KEY, ZONES};
+use hush_protocol::path::{CLEAR, CUBES, DEAD, ENCRYPTED, KEY, RUNS, ZONES};
 use hush_table::{FileKind, PartName};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ impl TableName {
 }
 
 /// Parses the name of a part as routes spell it: `{digest}.clear`, `{digest}.enc`, `{digest}.key`,
-/// `{digest}.zones`, `{digest}.dead` or `{digest}.cubes`.
+/// `{digest}.zones`, `{digest}.dead`, `{digest}.cubes` or `{digest}.runs`.
 ///
 /// # Errors
 /// [`Code::BadName`].
@@ -49,6 +49,7 @@ pub fn parse_part(text: &str) -> Result<PartName, ApiError> {
         Some((digest, ZONES)) => (digest, FileKind::Zones),
         Some((digest, DEAD)) => (digest, FileKind::Dead),
         Some((digest, CUBES)) => (digest, FileKind::Cubes),
+        Some((digest, RUNS)) => (digest, FileKind::Runs),
         _ => return Err(Code::BadName.into()),
     };
     Ok(PartName::new(kind, digest.parse().map_err(|_| Code::BadName)?))
@@ -141,8 +142,8 @@ mod tests {
     #[test]
     fn part_names_are_read_and_all_else_is_refused() {
         let digest = "0123456789abcdef".repeat(4);
-        let files = ["clear.parquet", "enc.parquet", "key", "zones.parquet", "dead", "cubes"];
-        let endings = ["clear", "enc", "key", "zones", "dead", "cubes"];
+        let files = ["clear.parquet", "enc.parquet", "key", "zones.parquet", "dead", "cubes", "runs"];
+        let endings = ["clear", "enc", "key", "zones", "dead", "cubes", "runs"];
         for (kind, (ending, file)) in FileKind::ALL.into_iter().zip(endings.into_iter().zip(files)) {
             let part = parse_part(&format!("{digest}.{ending}")).unwrap();
             assert_eq!(part, PartName::new(kind, digest.parse().unwrap()));

@@ -93,6 +93,7 @@ impl Delivery {
             first_chunk: None,
             dead: None,
             cubes: None,
+            runs: None,
             domain: table.domain,
             generation: table.generation,
         }

@@ -30,6 +30,10 @@ pub struct EncryptionId([u8; 16]);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CubesId([u8; 16]);
 
+/// 16 random bytes of the sorted runs of one part. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunsId([u8; 16]);
+
 /// A name that an owner gives to a secret of which a table has evaluation keys: 16 bytes that say nothing about it. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretId([u8; 16]);
@@ -190,6 +194,7 @@ hex_text!(DeviceId, 16);
 hex_text!(EncryptionId, 16);
 hex_text!(JobId, 8);
 hex_text!(RunId, 4);
+hex_text!(RunsId, 16);
 hex_text!(SecretId, 16);
 hex_text!(StreamId, 16);
 hex_text!(TableId, 16);

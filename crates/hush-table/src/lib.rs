@@ -51,8 +51,8 @@ pub mod uri;
 
 pub use delivery::{Delivery, DeliveryId, DeliveryPage, DeviceJob, SignedAnnouncement, SignedDelivery};
 pub use digest::{
-    AppendId, BatchTag, CubesId, DeviceId, Digest, EncryptionId, JobId, RunId, SecretId, StreamId, TableId,
-    from_hex, to_hex,
+    AppendId, BatchTag, CubesId, DeviceId, Digest, EncryptionId, JobId, RunId, RunsId, SecretId, StreamId,
+    TableId, from_hex, to_hex,
 };
 pub use error::{DeliveryFault, KeyFault, ManifestFault, PartFault, StoreFault, TableError};
 pub use manifest::{
@@ -61,14 +61,15 @@ pub use manifest::{
 };
 pub use part::{
     CHUNK_ROWS, ChunkRow, ChunkRows, ClearPart, CubeSums, DeadRows, EncodedChunk, EncryptedPart, FileKind,
-    PackedSums, PartCubes, PartName, Projection, StoredCube,
+    PackedSums, PartCubes, PartName, PartRuns, Projection, RunBytes, StoredCube,
 };
 #[cfg(feature = "stores")]
 pub use store::Bucket;
 pub use store::files::foreign_entry;
 pub use store::{
-    Appender, Catalog, CatalogEntry, ClearColumns, Copied, CubesOfPart, Delivered, EarlierGone, JOURNAL_NAME,
-    KeysToStore, PartBounds, PlacedFile, Purge, PurgeRun, RecordLog, SeenVersion, StoredPart, TableIdentity,
-    TableLayout, TableStore, TableWriter, WriteAccess, check_seeds, files_of_part, named_files,
+    Appender, Catalog, CatalogEntry, ClearColumns, Copied, Delivered, EarlierGone, JOURNAL_NAME, KeysToStore,
+    PartBounds, PlacedFile, Prepared, PreparedOfPart, Purge, PurgeRun, RecordLog, SeenVersion, StoredPart,
+    TableIdentity, TableLayout, TableStore, TableWriter, WriteAccess, check_seeds, files_of_part,
+    named_files,
 };
 pub use uri::{StoreScheme, TableUri, TableUriError};

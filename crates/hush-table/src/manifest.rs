@@ -15,6 +15,7 @@ mod devices;
 mod domains;
 mod generations;
 mod keys;
+mod runs;
 mod signature;
 mod succession;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use domains::{Domain, MAX_EARLIER_DOMAINS};
 pub use generations::{Generation, MAX_EARLIER_GENERATIONS, StoredColumns};
 pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
 
+pub use runs::{PlacedRun, Runs, StoredRun};
 pub(crate) use signature::verify;
 pub use succession::{MAX_PREDECESSORS, Predecessor, succession_bytes};
 
@@ -191,6 +193,9 @@ pub struct PartEntry {
     /// Its cubes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cubes: Option<Cubes>,
+    /// Its sorted runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Runs>,
     /// Number of its domain.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub domain: u32,
@@ -337,6 +342,13 @@ impl PartEntry {
             (None, Some(append)) => append.first,
             (None, None) => self.first_chunk.unwrap_or(place.first_chunk),
         }
+    }
+
+    /// Bytes of the files of its rows, cubes and sorted runs.
+    pub fn stored_bytes(&self) -> u64 {
+        let cubes = self.cubes.as_ref().map(|cubes| cubes.file);
+        let runs = self.runs.as_ref().map(|runs| runs.file);
+        [self.clear, self.encrypted, cubes, runs].into_iter().flatten().map(|file| file.bytes).sum()
     }
 }
 

@@ -12,6 +12,7 @@ mod cube;
 mod dead;
 mod encrypted;
 mod memory;
+mod run;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use cube::{
 pub use dead::DeadRows;
 pub use encrypted::{ChunkRows, EncryptedPart};
 pub(crate) use memory::{RangeMemory, Run};
+pub use run::{PartRuns, RunBytes};
 pub use source::PartSource;
 pub(crate) use source::{GroupChecks, PIECE_BYTES, ReadRanges, Recheck, groups_around};
 pub use tree::{DigestTree, GROUP_BYTES, TreeHasher};
@@ -61,8 +63,8 @@ pub const PART_FORMAT: &str = "1";
 /// Footer key of the version.
 pub const FORMAT_KEY: &str = "hushtable.part";
 
-/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, zones, lists of dead rows and cubes, which are
-/// stored, sent and checked as parts are.
+/// The kinds of file that a manifest names: the two halves of a part, and evaluation keys, zones, lists of dead rows, cubes and sorted
+/// runs, which are stored, sent and checked as parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// Clear columns.
@@ -77,17 +79,19 @@ pub enum FileKind {
     Dead,
     /// The cubes of a part.
     Cubes,
+    /// The sorted runs of a part.
+    Runs,
 }
 
 impl FileKind {
     /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::Clear, Self::Encrypted, Self::Key, Self::Zones, Self::Dead, Self::Cubes];
+    pub const ALL: [Self; 7] =
+        [Self::Clear, Self::Encrypted, Self::Key, Self::Zones, Self::Dead, Self::Cubes, Self::Runs];
 
     /// The folder of files of this kind, below a table's prefix.
     pub fn folder(self) -> &'static str {
         match self {
-            Self::Clear | Self::Encrypted | Self::Zones | Self::Dead | Self::Cubes => PARTS_NAME,
+            Self::Clear | Self::Encrypted | Self::Zones | Self::Dead | Self::Cubes | Self::Runs => PARTS_NAME,
             Self::Key => KEYS_NAME,
         }
     }
@@ -101,6 +105,7 @@ impl FileKind {
             Self::Zones => format!("{digest}.zones.parquet"),
             Self::Dead => format!("{digest}.dead"),
             Self::Cubes => format!("{digest}.cubes"),
+            Self::Runs => format!("{digest}.runs"),
         }
     }
 
@@ -113,6 +118,7 @@ impl FileKind {
             Self::Zones => format!("{digest}.zones.tree"),
             Self::Dead => format!("{digest}.dead.tree"),
             Self::Cubes => format!("{digest}.cubes.tree"),
+            Self::Runs => format!("{digest}.runs.tree"),
         }
     }
 }

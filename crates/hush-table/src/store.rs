@@ -8,6 +8,7 @@
 //! <prefix>/parts/<digest>.{clear,enc}.tree   hash trees of large parts: ranges are checked without reading the rest
 //! <prefix>/parts/<digest>.dead                rows of a part that were deleted
 //! <prefix>/parts/<digest>.cubes               joint histograms of a part, under pads of the owner
+//! <prefix>/parts/<digest>.runs                sorted runs of a part, in blocks that the owner has sealed
 //! <prefix>/keys/<digest>.key                 evaluation keys
 //! <prefix>/versions/<digest>.hush            manifests that were replaced not long ago; not in directories
 //! <prefix>/encryption.journal                how far an encryption that was interrupted has come, sealed
@@ -43,6 +44,7 @@ mod parts;
 #[cfg(feature = "stores")]
 mod place;
 mod purge;
+mod runs;
 mod seen;
 mod sweep;
 #[cfg(test)]
@@ -65,7 +67,7 @@ pub use append::{Appender, PartBounds, WriteAccess};
 pub use catalog::{Catalog, CatalogEntry};
 pub use clear::ClearColumns;
 pub use copy::Copied;
-pub use cutter::CubesOfPart;
+pub use cutter::{Prepared, PreparedOfPart};
 pub use delivered::Delivered;
 pub use deliveries::check_seeds;
 pub use earlier::EarlierGone;

@@ -47,6 +47,7 @@ pub(crate) fn encrypt_parts(
             first_chunk: None,
             dead: None,
             cubes: None,
+            runs: None,
             domain: 0,
             generation: 0,
         };

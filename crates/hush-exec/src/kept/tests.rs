@@ -109,6 +109,7 @@ fn sums_of_old_versions_are_forgotten() {
         first_chunk: None,
         dead: list,
         cubes: None,
+        runs: None,
         domain: 0,
         generation: 0,
     };

@@ -184,6 +184,7 @@ impl Fixture {
                 first_chunk: None,
                 dead: None,
                 cubes: None,
+                runs: None,
                 domain: 0,
                 generation: 0,
             };

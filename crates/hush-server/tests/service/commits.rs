@@ -2,10 +2,11 @@
 //! Manifests: what becomes a table, and what must not replace one.
 
 use ed25519_dalek::{Signer, SigningKey};
-use hush_table::manifest::Cubes;
+use hush_table::manifest::{Cubes, Runs};
 use hush_table::manifest::{Predecessor, key_id, succession_bytes};
 use hush_table::{
-    CubeSums, CubesId, Digest, FileKind, Manifest, PartCubes, SignedManifest, StoredCube, TableStore,
+    CubeSums, CubesId, Digest, FileKind, Manifest, PartCubes, PartRuns, RunBytes, RunsId, SignedManifest,
+    StoredCube, TableStore,
 };
 
 use crate::fixture::{PLAIN, ROWS, Recipe};
@@ -130,6 +131,45 @@ fn cubes_are_admitted_as_the_manifest_names_them() {
     assert_eq!(service.get(&route).body, content);
     let store = TableStore::local_existing(service.path("tables/visits")).unwrap();
     store.verify(store.load().unwrap().manifest()).unwrap();
+}
+
+/// A server looks into no sorted run, but it takes no version whose runs are not there, or of other bytes than their file.
+#[test]
+fn runs_are_admitted_as_the_manifest_names_them() {
+    let service = start(&[]);
+    let table = PLAIN.make();
+    assert_eq!(table.push(&service), 201);
+    let memory = TableStore::memory();
+    let run = RunBytes { number: 4, index: vec![1; 40].into(), block_bytes: 9, blocks: vec![2; 27].into() };
+    let good = memory.put_runs(&PartRuns { id: RunsId::from_bytes([1; 16]), runs: vec![run] }).unwrap();
+    let commit = |runs: &Runs| {
+        let mut next = table.manifest.manifest().clone();
+        next.version = 2;
+        next.parts[0].runs = Some(runs.clone());
+        let key = SigningKey::from_bytes(&[PLAIN.signer; 32]);
+        let verifying = key.verifying_key().to_bytes();
+        let next = SignedManifest::sign(next, &verifying, |bytes| key.sign(bytes).to_bytes()).ok()?;
+        Some(service.put(&table.manifest_path(), next.as_bytes()))
+    };
+    let missing = commit(&good).unwrap();
+    assert_eq!((missing.status, missing.code().as_str()), (409, "HUSH-V019"));
+    let route = format!("{}/parts/{}.runs", table.base(), good.file.digest);
+    let content = memory.open_part(FileKind::Runs, &good.file).unwrap().read_all().unwrap();
+    assert_eq!(service.put(&route, &content[1..]).code(), "HUSH-V013");
+    assert_eq!(service.put(&route, &content).status, 201);
+    // A block more in a file that is longer, and in one that is not.
+    let mut more = good.clone();
+    more.runs[0].blocks += 1;
+    assert!(commit(&more).is_none());
+    more.file.bytes += 9;
+    let refused = commit(&more).unwrap();
+    assert_eq!((refused.status, refused.code().as_str()), (409, "HUSH-V019"));
+    assert_eq!(commit(&good).unwrap().status, 201);
+    assert_eq!(service.get(&route).body, content);
+    let store = TableStore::local_existing(service.path("tables/visits")).unwrap();
+    let present = store.load().unwrap();
+    store.verify(present.manifest()).unwrap();
+    assert_eq!(store.run_blocks(&present.manifest().parts[0], 4, &[0, 2]).unwrap(), [2; 18][..]);
 }
 
 #[test]

@@ -164,6 +164,20 @@ pub enum ManifestFault {
         /// Position of the part.
         index: usize,
     },
+    /// Sorted runs that a part cannot have.
+    #[error(
+        "the sorted runs of part {index} are none, too many, out of order, without an index or blocks, of other bytes than their file, or those of a delivery"
+    )]
+    Runs {
+        /// Position of the part.
+        index: usize,
+    },
+    /// Sorted runs that another part has.
+    #[error("the sorted runs of part {index} are those of another part too")]
+    RunsRepeated {
+        /// Position of the part.
+        index: usize,
+    },
     /// A change that cannot be.
     #[error("change {index} is of a version that was not yet, or not after that of the change before")]
     Change {
@@ -493,6 +507,17 @@ pub enum PartFault {
     /// Cubes that are none, or not those of their part.
     #[error("it has not the cubes of the part")]
     Cubes,
+    /// Sorted runs that no file can hold.
+    #[error("its sorted runs are none, too many, out of order, without an index or blocks, or too large")]
+    Runs,
+    /// Blocks of a sorted run that are asked for in another order than that of their places, or that it does not have.
+    #[error("run {number} has {blocks} blocks; ask for some of these, each once, by rising place")]
+    RunBlocks {
+        /// Number of the run.
+        number: u32,
+        /// Its blocks.
+        blocks: u32,
+    },
     /// The zone file has other bounds than the part.
     #[error("the bounds of part {index} are not those of the part")]
     Zone {

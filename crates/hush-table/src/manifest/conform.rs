@@ -30,6 +30,7 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     super::devices::check(manifest)?;
     super::appends::check(manifest)?;
     super::cubes::check(manifest)?;
+    super::runs::check(manifest)?;
     super::changes::check(manifest)?;
     super::domains::check(manifest)?;
     super::generations::check(manifest)?;
@@ -150,7 +151,8 @@ pub(super) fn part_alone(manifest: &Manifest, index: usize, part: &PartEntry) ->
         }
     }
     super::dead::check(index, part)?;
-    super::cubes::check_alone(index, part)
+    super::cubes::check_alone(index, part)?;
+    super::runs::check_alone(index, part)
 }
 
 /// `(chunks − 1) · CHUNK_ROWS < rows ≤ chunks · CHUNK_ROWS`: only the last chunk of a part may be short.

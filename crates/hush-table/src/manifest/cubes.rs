@@ -25,12 +25,6 @@ pub struct Cubes {
 }
 
 impl PartEntry {
-    /// Bytes of the files of its rows and cubes.
-    pub fn stored_bytes(&self) -> u64 {
-        let cubes = self.cubes.as_ref().map(|cubes| cubes.file);
-        [self.clear, self.encrypted, cubes].into_iter().flatten().map(|file| file.bytes).sum()
-    }
-
     /// Whether a cube stands for the part's rows: the part has it, and all the rows that it had when the cube was made.
     pub fn has_cube(&self, number: u32) -> bool {
         let cubes = self.cubes.as_ref().filter(|_| self.dead.is_none());

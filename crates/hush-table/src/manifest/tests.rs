@@ -337,6 +337,7 @@ fn a_table_of_the_most_parts_fits_its_container() {
         first_chunk: None,
         dead: None,
         cubes: None,
+        runs: None,
         domain: 0,
         generation: 0,
     };

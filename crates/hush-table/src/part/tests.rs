@@ -36,6 +36,7 @@ fn entry(part: &WrittenPart) -> PartEntry {
         first_chunk: None,
         dead: None,
         cubes: None,
+        runs: None,
         domain: 0,
         generation: 0,
     }

@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 
 use super::TableStore;
-use super::cutter::{CubesOfPart, PartCutter};
+use super::cutter::{PartCutter, PreparedOfPart};
 use super::files::{self, Lock};
 use crate::digest::AppendId;
 use crate::error::TableError;
@@ -130,10 +130,10 @@ impl Appender {
         self
     }
 
-    /// Stores with each part the cubes that `cubes` gives for it.
+    /// Stores with each part what `prepared` gives for it.
     #[must_use]
-    pub fn with_cubes(mut self, cubes: CubesOfPart) -> Self {
-        self.cutter.set_cubes(cubes);
+    pub fn with_prepared(mut self, prepared: PreparedOfPart) -> Self {
+        self.cutter.set_prepared(prepared);
         self
     }
 

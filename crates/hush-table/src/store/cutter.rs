@@ -13,13 +13,22 @@ use crate::error::{Operation, PartFault, TableError};
 use crate::manifest::{Appended, Manifest, PartEntry, StoredColumns};
 use crate::part::{
     CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
-    PART_TARGET_BYTES, PartCubes, WrittenPart, ZonesWriter,
+    PART_TARGET_BYTES, PartCubes, PartRuns, WrittenPart, ZonesWriter,
 };
 
-/// Gives the cubes of a part that is cut, if it is to have some: it is told the number of the part's first chunk (as that of
+/// Gives what is prepared of a part that is cut: it is told the number of the part's first chunk (as that of
 /// [`EncodedChunk::index`]), and how many chunks it has. Parts are cut in order, each after its last chunk was pushed and before the next one
 /// is.
-pub type CubesOfPart = Box<dyn FnMut(u32, u32) -> Option<PartCubes> + Send>;
+pub type PreparedOfPart = Box<dyn FnMut(u32, u32) -> Prepared + Send>;
+
+/// What is stored of a part beside its rows, so that questions need not read them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Its cubes, if it is to have some.
+    pub cubes: Option<PartCubes>,
+    /// Its sorted runs, if it is to have some.
+    pub runs: Option<PartRuns>,
+}
 
 /// Takes the chunks of an encryption or of an append in order. A part is written by a thread of its own while the next one is collected: at
 /// most two parts are in memory, one of them twice (some 100 MB in full parts); more with [`PartCutter::set_parts_in_flight`].
@@ -44,7 +53,7 @@ pub(super) struct PartCutter {
     /// A short chunk has come: it must have been the last.
     ended: bool,
     open: Option<OpenPart>,
-    cubes: Option<CubesOfPart>,
+    prepared: Option<PreparedOfPart>,
     /// Most parts that are written at a time.
     most_in_flight: usize,
     /// Those that are, in order.
@@ -91,7 +100,7 @@ impl PartCutter {
             rows: stored.iter().map(|part| part.rows).sum(),
             ended: false,
             open: None,
-            cubes: None,
+            prepared: None,
             most_in_flight: 1,
             in_flight: VecDeque::new(),
             stored,
@@ -111,8 +120,8 @@ impl PartCutter {
         self.plain = true;
     }
 
-    pub(super) fn set_cubes(&mut self, cubes: CubesOfPart) {
-        self.cubes = Some(cubes);
+    pub(super) fn set_prepared(&mut self, prepared: PreparedOfPart) {
+        self.prepared = Some(prepared);
     }
 
     pub(super) fn set_parts_in_flight(&mut self, parts: usize) {
@@ -167,8 +176,8 @@ impl PartCutter {
             self.join_oldest()?;
         }
         if let Some(part) = self.open.take() {
-            let cubes = self.cubes_of(&part);
-            let stored = part.store(&self.store, &self.clear, cubes)?;
+            let prepared = self.prepared_of(&part);
+            let stored = part.store(&self.store, &self.clear, prepared)?;
             self.take(stored)?;
         }
         Ok(())
@@ -231,19 +240,19 @@ impl PartCutter {
         while self.in_flight.len() >= self.most_in_flight {
             self.join_oldest()?;
         }
-        let (store, clear, cubes) = (self.store.clone(), self.clear.clone(), self.cubes_of(&part));
+        let (store, clear, prepared) = (self.store.clone(), self.clear.clone(), self.prepared_of(&part));
         let thread = std::thread::Builder::new()
             .name("hush-part".to_owned())
-            .spawn(move || part.store(&store, &clear, cubes));
+            .spawn(move || part.store(&store, &clear, prepared));
         let thread = thread.map_err(|cause| self.failed(cause))?;
         self.in_flight.push_back(thread);
         Ok(())
     }
 
-    /// The cubes of a part that is complete.
-    fn cubes_of(&mut self, part: &OpenPart) -> Option<PartCubes> {
+    /// What is prepared of a part that is complete.
+    fn prepared_of(&mut self, part: &OpenPart) -> Prepared {
         let first = self.next_chunk.saturating_sub(part.chunks);
-        self.cubes.as_mut()?(first, part.chunks)
+        self.prepared.as_mut().map(|prepared| prepared(first, part.chunks)).unwrap_or_default()
     }
 
     /// Waits for the oldest part that is being written. Parts stand in the manifest in the order of their rows.
@@ -291,7 +300,7 @@ impl OpenPart {
         self,
         store: &TableStore,
         columns: &SchemaRef,
-        cubes: Option<PartCubes>,
+        prepared: Prepared,
     ) -> Result<PartAndBounds, TableError> {
         let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
         let clear = self.clear.map(ClearPartWriter::finish).transpose()?;
@@ -301,7 +310,8 @@ impl OpenPart {
         let bounds = bounds.transpose()?;
         let clear = clear.map(keep).transpose()?;
         let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
-        let cubes = cubes.map(|cubes| store.put_cubes(&cubes)).transpose()?;
+        let cubes = prepared.cubes.map(|cubes| store.put_cubes(&cubes)).transpose()?;
+        let runs = prepared.runs.map(|runs| store.put_runs(&runs)).transpose()?;
         Ok((
             PartEntry {
                 rows: self.rows,
@@ -313,6 +323,7 @@ impl OpenPart {
                 first_chunk: None,
                 dead: None,
                 cubes,
+                runs,
                 domain: self.domain,
                 generation: self.generation,
             },

@@ -150,7 +150,8 @@ impl TableStore {
         self.open_checked(kind, &file, recheck)
     }
 
-    fn open_checked(
+    /// Opens a part file. What is read of it is checked.
+    pub(super) fn open_checked(
         &self,
         kind: FileKind,
         file: &PartFile,

@@ -278,20 +278,22 @@ pub(super) fn received(kind: FileKind, file: PartFile, bytes: Bytes) -> Result<W
     Ok(part)
 }
 
-/// All files of which a table consists beside its manifest: halves of parts, lists of their dead rows and their cubes in row order, then keys and zones.
-/// A file may be named twice.
+/// All files of which a table consists beside its manifest: halves of parts, lists of their dead rows, their cubes and their sorted runs in row
+/// order, then keys and zones. A file may be named twice.
 pub fn named_files(manifest: &Manifest) -> impl Iterator<Item = (FileKind, PartFile)> + '_ {
     let halves = manifest.parts.iter().flat_map(files_of_part);
     let keys = manifest.keys.iter().map(|entry| (FileKind::Key, entry.file));
     halves.chain(keys).chain(manifest.zones.map(|file| (FileKind::Zones, file)))
 }
 
-/// The files of a part: its halves, the list of its dead rows, and its cubes.
+/// The files of a part: its halves, the list of its dead rows, its cubes, and its sorted runs.
 pub fn files_of_part(part: &PartEntry) -> impl Iterator<Item = (FileKind, PartFile)> + use<> {
     let clear = part.clear.map(|file| (FileKind::Clear, file));
     let dead = part.dead.map(|dead| (FileKind::Dead, dead.file));
     let cubes = part.cubes.as_ref().map(|cubes| (FileKind::Cubes, cubes.file));
-    clear.into_iter().chain(part.encrypted.map(|file| (FileKind::Encrypted, file))).chain(dead).chain(cubes)
+    let runs = part.runs.as_ref().map(|runs| (FileKind::Runs, runs.file));
+    let encrypted = part.encrypted.map(|file| (FileKind::Encrypted, file));
+    clear.into_iter().chain(encrypted).chain(dead).chain(cubes).chain(runs)
 }
 
 /// Names of the files that a manifest names.

@@ -6,6 +6,7 @@ mod cubes;
 pub(super) mod interrupted;
 mod merged;
 mod ranges;
+mod runs;
 mod versions;
 mod zones;
 

@@ -10,8 +10,8 @@ use crate::manifest::Manifest;
 use crate::part::{FileKind, Projection};
 
 impl TableStore {
-    /// Opens every file that a manifest names and checks digests, sizes, columns, chunk numbers, rows, bounds, lists of deleted rows, cubes, and that no
-    /// two chunks of the table share a seed (which would tell the difference of their plaintexts).
+    /// Opens every file that a manifest names and checks digests, sizes, columns, chunk numbers, rows, bounds, lists of deleted rows, cubes, sorted
+    /// runs, and that no two chunks of the table share a seed (which would tell the difference of their plaintexts).
     ///
     /// # Errors
     /// The first fault found: those of [`TableStore::open_encrypted`] and [`TableStore::open_clear`], or
@@ -29,6 +29,9 @@ impl TableStore {
         for (index, (place, entry)) in manifest.placed_parts().enumerate() {
             self.dead_rows(entry)?;
             self.cubes(entry)?;
+            if let Some(runs) = &entry.runs {
+                self.open_part(FileKind::Runs, &runs.file)?;
+            }
             if let Some(file) = &entry.clear {
                 self.open_part(FileKind::Clear, file)?;
                 let clear = self.open_clear(manifest, entry)?;

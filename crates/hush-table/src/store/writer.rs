@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hush_params::Params;
 use hush_plan::Encoding;
 
-use super::cutter::{CubesOfPart, PartCutter};
+use super::cutter::{PartCutter, PreparedOfPart};
 use super::{TableStore, files::Lock};
 use crate::digest::{EncryptionId, SecretId, TableId};
 use crate::error::TableError;
@@ -142,10 +142,10 @@ impl TableWriter {
         self
     }
 
-    /// Stores with each part the cubes that `cubes` gives for it. Parts that an interrupted writer has stored keep theirs.
+    /// Stores with each part what `prepared` gives for it. Parts that an interrupted writer has stored keep theirs.
     #[must_use]
-    pub fn with_cubes(mut self, cubes: CubesOfPart) -> Self {
-        self.cutter.set_cubes(cubes);
+    pub fn with_prepared(mut self, prepared: PreparedOfPart) -> Self {
+        self.cutter.set_prepared(prepared);
         self
     }
 

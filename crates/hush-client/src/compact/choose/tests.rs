@@ -23,6 +23,7 @@ fn table(parts: &[(u64, u64)]) -> Manifest {
         first_chunk: None,
         dead: (*dead > 0).then(|| Dead { rows: *dead, file: file(1000 + number, 9).unwrap() }),
         cubes: None,
+        runs: None,
         domain: 0,
         generation: 0,
     };

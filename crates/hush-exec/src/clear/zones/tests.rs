@@ -102,6 +102,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         first_chunk: None,
         dead: None,
         cubes: None,
+        runs: None,
         domain: 0,
         generation: 0,
     };

@@ -28,6 +28,7 @@ fn taken(manifest: &mut Manifest, delivery: DeliveryId) {
         first_chunk: None,
         dead: None,
         cubes: None,
+        runs: None,
         domain: 0,
         generation: 0,
     });

@@ -26,6 +26,7 @@ fn path(directory: &std::path::Path, entry: &PartEntry, kind: FileKind) -> std::
         FileKind::Encrypted => entry.encrypted,
         FileKind::Dead => entry.dead.map(|dead| dead.file),
         FileKind::Cubes => entry.cubes.as_ref().map(|cubes| cubes.file),
+        FileKind::Runs => entry.runs.as_ref().map(|runs| runs.file),
         FileKind::Key | FileKind::Zones => None,
     };
     directory.join(PARTS_NAME).join(kind.file_name(&file.unwrap().digest))

@@ -18,11 +18,11 @@ fn cubes(first: u32, chunks: u32) -> PartCubes {
 }
 
 /// Gives cubes to all parts but those that begin with chunk 1, and writes down which parts there were.
-fn with_cubes(asked: &Arc<Mutex<Vec<(u32, u32)>>>) -> CubesOfPart {
+fn with_cubes(asked: &Arc<Mutex<Vec<(u32, u32)>>>) -> PreparedOfPart {
     let asked = asked.clone();
     Box::new(move |first, chunks| {
         asked.lock().unwrap().push((first, chunks));
-        (first != 1).then(|| cubes(first, chunks))
+        Prepared { cubes: (first != 1).then(|| cubes(first, chunks)), ..Prepared::default() }
     })
 }
 
@@ -40,7 +40,7 @@ fn writers_store_the_cubes_of_their_parts() {
         let begin = |stored| {
             let writer = TableWriter::resume(store, identity(1), layout(), stored).unwrap();
             // A part for each chunk.
-            writer.with_part_bytes(1).with_parts_in_flight(2).with_cubes(with_cubes(&asked))
+            writer.with_part_bytes(1).with_parts_in_flight(2).with_prepared(with_cubes(&asked))
         };
         let mut writer = begin(Vec::new());
         push_all(&mut writer, &written[..3]).unwrap();
@@ -93,7 +93,7 @@ fn appends_store_the_cubes_of_their_parts() {
     let signed = write(&store, 1, &chunks(&mut random, 10, 9)).unwrap();
     let asked = Arc::default();
     let appender = Appender::new(&store, signed.manifest(), AppendId::from_bytes([1; 16])).unwrap();
-    let mut appender = appender.with_part_bytes(1).with_cubes(with_cubes(&asked));
+    let mut appender = appender.with_part_bytes(1).with_prepared(with_cubes(&asked));
     for chunk in chunks(&mut random, 2 * 8192 + 1, 9) {
         appender.push(&clear_rows(0, chunk.rows), chunk).unwrap();
     }

@@ -84,10 +84,10 @@ fn flip(file: &FilePath, at: u64) {
 
 /// Passes everything on to a store in memory and counts what is read of parts.
 #[derive(Debug, Default)]
-struct Counting {
+pub(super) struct Counting {
     below: object_store::memory::InMemory,
-    requests: AtomicU64,
-    bytes: AtomicU64,
+    pub(super) requests: AtomicU64,
+    pub(super) bytes: AtomicU64,
     /// While set, nothing is read.
     unreachable: AtomicBool,
 }
