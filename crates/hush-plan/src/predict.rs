@@ -14,6 +14,7 @@
 
 mod clear;
 mod count;
+mod prepared;
 mod profile;
 mod site;
 #[cfg(test)]
@@ -27,10 +28,11 @@ use serde::Serialize;
 
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::PlanError;
-use crate::plan::{ServerPlan, Task};
-use crate::quantity::Quantity;
+use crate::plan::{RowsTask, ServerPlan, Task};
 use crate::schema::Schema;
 pub use clear::ClearColumn;
+use prepared::Asked;
+pub use prepared::{CubeSpread, RunSize, RunSpread};
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
 pub(crate) use site::Price;
 pub use site::{Site, of_rows};
@@ -46,8 +48,6 @@ const BLOCK_ENTRY_BYTES: u64 = 16;
 const CHUNK_ENTRY_BYTES: u64 = 40;
 /// Length of an object in a chunk's entry.
 const OBJECT_LENGTH_BYTES: u64 = 4;
-/// Number of cells and of lanes before the cells of an answer.
-const CELLS_HEAD_BYTES: u64 = 5;
 /// Groups that are assumed where nobody says how many there are.
 pub const ASSUMED_GROUPS: u64 = 10;
 
@@ -69,61 +69,6 @@ pub struct TableShape {
     pub cubes: BTreeMap<u32, CubeSpread>,
     /// The sorted runs by their numbers.
     pub runs: BTreeMap<u32, RunSpread>,
-}
-
-/// A sorted run of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunSpread {
-    /// Its place in the schema.
-    pub place: usize,
-    /// The run of each part that answers by it, in row order.
-    pub parts: Vec<Option<RunSize>>,
-}
-
-/// The sorted run of a part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunSize {
-    /// Bytes of the sealed index.
-    pub index_bytes: u32,
-    /// Blocks.
-    pub blocks: u32,
-    /// Bytes of each, sealed.
-    pub block_bytes: u32,
-}
-
-/// A cube of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CubeSpread {
-    /// Its place in the schema.
-    pub place: usize,
-    /// Cells.
-    pub cells: u32,
-    /// Bits of each lane.
-    pub bits: Vec<u8>,
-    /// What the lanes are, behind the number of rows.
-    pub lanes: Vec<Quantity>,
-    /// Whether each part answers by it, in row order.
-    pub covers: Vec<bool>,
-}
-
-impl CubeSpread {
-    /// Bytes of its cells in an answer.
-    pub fn answer_bytes(&self) -> u64 {
-        CELLS_HEAD_BYTES + self.bits.len() as u64 + self.bytes()
-    }
-
-    /// Bytes of its sums.
-    fn bytes(&self) -> u64 {
-        let lane = |bits: &u8| (u64::from(self.cells) * u64::from(*bits)).div_ceil(8);
-        self.bits.iter().map(lane).sum()
-    }
-
-    /// The work of adding it up, and of taking off its pads.
-    fn work(&self) -> Work {
-        let parts = self.covers.iter().filter(|covers| **covers).count() as u64;
-        let sums = parts * u64::from(self.cells) * self.bits.len() as u64;
-        Work { bytes_read: parts * self.bytes(), unpacked: sums, owner_unpacked: sums, ..Work::default() }
-    }
 }
 
 /// A column under a seal.
@@ -233,22 +178,39 @@ impl TableShape {
 
     /// The parts that do not answer by a cube.
     pub fn beside(&self, spread: &CubeSpread) -> Self {
-        let covers = spread.covers.iter().copied().chain(std::iter::repeat(false));
-        let parts = self.parts.iter().zip(covers).filter(|(_, covers)| !covers).map(|(part, _)| *part);
+        self.uncovered(spread.covers.iter().copied())
+    }
+
+    /// The parts that do not answer by a sorted run.
+    pub fn beside_run(&self, spread: &RunSpread) -> Self {
+        self.uncovered(spread.covers())
+    }
+
+    /// The parts that are not covered.
+    fn uncovered(&self, covers: impl Iterator<Item = bool>) -> Self {
+        let parts = self.parts.iter().zip(covers.chain(std::iter::repeat(false)));
+        let parts = parts.filter(|(_, covers)| !covers).map(|(part, _)| *part);
         Self { parts: parts.collect(), ..self.clone() }
     }
 
-    /// The cube that a task asks for.
-    fn asked(&self, task: &Task) -> Option<&CubeSpread> {
+    /// What a task asks for of what is prepared.
+    fn asked<'a>(&'a self, task: &'a Task) -> Option<Asked<'a>> {
         match task {
-            Task::Rows(task) => self.cubes.get(&task.cube?),
             Task::Aggregate(_) => None,
+            Task::Rows(RowsTask { run: Some(run), .. }) => {
+                self.runs.get(&run.number).map(|spread| Asked::Run(spread, &run.read))
+            }
+            Task::Rows(task) => self.cubes.get(&task.cube?).map(Asked::Cube),
         }
     }
 
     /// The parts whose rows a task reads.
     pub fn read_by(&self, task: &Task) -> Cow<'_, Self> {
-        self.asked(task).map_or(Cow::Borrowed(self), |spread| Cow::Owned(self.beside(spread)))
+        match self.asked(task) {
+            None => Cow::Borrowed(self),
+            Some(Asked::Cube(spread)) => Cow::Owned(self.beside(spread)),
+            Some(Asked::Run(spread, _)) => Cow::Owned(self.beside_run(spread)),
+        }
     }
 
     /// Rows of the table.
@@ -361,7 +323,7 @@ pub fn predict(
         Task::Aggregate(_) => None,
         Task::Rows(task) => task.limit,
     };
-    let cube = shape.asked(&plan.task);
+    let asked = shape.asked(&plan.task);
     let shape = &*shape.read_by(&plan.task);
     let parts = shape.looked_at(limit, threads);
     let counted = match &plan.task {
@@ -381,7 +343,7 @@ pub fn predict(
     let bytes_down = encrypted
         .saturating_add(items.saturating_mul(each_overhead))
         .saturating_add(bytes_fixed)
-        .saturating_add(cube.map_or(0, CubeSpread::answer_bytes))
+        .saturating_add(asked.map_or(0, Asked::answer_bytes))
         .saturating_add(expected.clear.bytes);
     let queries = u64::from(matches!(plan.task, Task::Aggregate(_)));
     let mut work = Work { queries, ..Work::default() };
@@ -395,7 +357,7 @@ pub fn predict(
     let files = parts.iter().map(|part| part.read(uses_clear, uses_encrypted));
     let files: Vec<u64> = files.collect();
     work.bytes_read = files.iter().sum();
-    work.add(cube.map(CubeSpread::work).unwrap_or_default());
+    work.add(asked.map(Asked::work).unwrap_or_default());
     let longest_reads = files.chunks(threads.max(1)).filter_map(|window| window.iter().max()).sum();
     // Clear columns of a few parts together, encrypted ones chunk by chunk.
     let clear_of = |window: &[PartShape]| window.iter().map(|part| part.read(uses_clear, false)).sum::<u64>();
@@ -410,7 +372,7 @@ pub fn predict(
     Ok(Prediction {
         bytes_up,
         bytes_down,
-        bytes_down_exact: expected.clear.exact && !has_unsized,
+        bytes_down_exact: expected.clear.exact && !has_unsized && asked.is_none_or(Asked::is_chosen),
         bytes_each: counted.bytes_each + each_overhead,
         bytes_fixed,
         clear_half: expected.clear,

@@ -4,7 +4,7 @@
 use super::*;
 use crate::limits::Limits;
 use crate::physical::plan_query;
-use crate::plan::QueryPlan;
+use crate::plan::{QueryPlan, RunRead, RunTask};
 use crate::sql::parse;
 use crate::tables::{encodings_for, patients};
 
@@ -91,6 +91,49 @@ fn a_limit_reads_parts_together_until_there_are_enough_rows() {
     let read = |limit, threads| shape.looked_at(limit, threads).len();
     assert_eq!([read(Some(9000), 1), read(Some(9001), 1), read(Some(9101), 1), read(None, 1)], [1, 2, 3, 4]);
     assert_eq!([read(Some(1), 2), read(Some(9101), 2), read(Some(0), 2), read(Some(1), 9)], [2, 4, 0, 4]);
+}
+
+/// Three parts, of which the first and the last answer by run 4.
+fn with_run() -> TableShape {
+    let part = shape().parts[0];
+    let size = |blocks| RunSize { index_bytes: 70, blocks, block_bytes: 1000 };
+    let spread = RunSpread { place: 0, parts: vec![Some(size(40)), None, Some(size(2))] };
+    TableShape { parts: vec![part; 3], runs: [(4, spread)].into(), ..shape() }
+}
+
+#[test]
+fn pieces_of_runs_are_counted_in_the_place_of_rows() {
+    let shape = with_run();
+    let plan = |read: Option<RunRead>| {
+        let run = read.map(|read| RunTask { number: 4, read });
+        let task = Task::Rows(RowsTask { clear: vec!["\"year\"".to_owned()], run, ..RowsTask::default() });
+        ServerPlan { task, ..plan("SELECT year FROM patients").0.server }
+    };
+    let blocks = |of_parts: &[&[u32]]| RunRead::Blocks {
+        of_parts: of_parts.iter().map(|places| places.to_vec()).collect(),
+        by_values: false,
+    };
+    for (read, bytes, is_exact) in [
+        (RunRead::Index, 2 * 70, true),
+        (blocks(&[&[3, 17, 39], &[1]]), 4 * 1000, true),
+        (blocks(&[&[], &[]]), 0, true),
+        (blocks(&[]), 0, false),
+    ] {
+        let plan = plan(Some(read.clone()));
+        let left = shape.read_by(&plan.task);
+        assert_eq!(left.parts, shape.parts[..1]);
+        assert_eq!(left, Cow::Borrowed(&shape.beside_run(&shape.runs[&4])));
+        let (rows, chunks) = left.all_matching(None);
+        let expected = Expected { groups: 0, rows, chunks, clear: ClearBytes { bytes: 100, exact: true } };
+        let found = predict(&plan, &[], &shape, &expected, 2).unwrap();
+        assert_eq!(found.bytes_down, ANSWER_FRAME_BYTES + 100 + 4 + 2 * 12 + bytes, "{read:?}");
+        assert_eq!((found.bytes_down_exact, found.work.bytes_read), (is_exact, 1000 + bytes));
+    }
+    let without = plan(None);
+    assert_eq!(*shape.read_by(&without.task), shape);
+    // A run that no part answers by sends nothing.
+    let none = RunSpread { place: 0, parts: vec![None; 3] };
+    assert_eq!(none.answer_bytes(&RunRead::Index), 0);
 }
 
 #[test]
