@@ -9,6 +9,7 @@
 
 mod clear;
 mod numbers;
+mod pieces;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,9 @@ use crate::parts::PartSet;
 pub use crate::conform::{Strata, SumBlock, SumPlace, sum_blocks};
 pub(crate) use clear::{ROW, write_clear, write_matching};
 pub(crate) use numbers::{bytes_of_first, bytes_of_some};
-pub(crate) use write::{AnswerHead, RowsChunkParts, encode_aggregate, encode_rows};
+pub use pieces::RunPieces;
+pub(crate) use pieces::pieces_bytes;
+pub(crate) use write::{AnswerHead, RowsChunkParts, Section, encode_aggregate, encode_rows};
 
 /// First bytes of every answer.
 pub const MAGIC: [u8; 8] = *b"HUSHANS1";
@@ -53,6 +56,8 @@ pub struct Answer<'a> {
     pub encrypted: EncryptedHalf<'a>,
     /// Of a rows task with a cube: the cells' sums over the parts that have it, with the owner's pads in them.
     pub cells: Option<PackedSums<'a>>,
+    /// Of a rows task with a sorted run: what was asked of the parts that have it, as the owner has sealed it.
+    pub pieces: Option<RunPieces<'a>>,
     clear: &'a [u8],
     version: u16,
 }
@@ -93,6 +98,31 @@ impl Kind {
     fn read(byte: u8) -> Option<(Self, bool)> {
         let all = [Self::Aggregate, Self::Rows].map(|kind| [(kind, false), (kind, true)]);
         all.into_iter().flatten().find(|(kind, is_partial)| kind.written(*is_partial) == byte)
+    }
+}
+
+/// What stands in front of the objects of a rows answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SectionKind {
+    /// The cells of a cube, or nothing.
+    #[default]
+    Cells,
+    /// Pieces of a sorted run.
+    Pieces,
+}
+
+impl SectionKind {
+    /// The byte in the head.
+    fn written(self) -> u8 {
+        match self {
+            Self::Cells => 0,
+            Self::Pieces => 1,
+        }
+    }
+
+    /// The kind that a byte means.
+    fn read(byte: u8) -> Option<Self> {
+        [Self::Cells, Self::Pieces].into_iter().find(|kind| kind.written() == byte)
     }
 }
 
@@ -194,6 +224,9 @@ pub enum AnswerError {
     /// Cells of a cube that have no possible shape, or another length than it.
     #[error("the cells of the answer are malformed")]
     Cells,
+    /// Pieces of a sorted run that are none, out of order, or of other lengths than they say.
+    #[error("the pieces of a sorted run in the answer are malformed")]
+    Pieces,
     /// The clear half is not an Arrow stream of one batch that fits the rest.
     #[error("the clear half of the answer is malformed")]
     Clear,
@@ -239,6 +272,7 @@ impl AnswerError {
             Self::Extent { .. } => "HUSH-E089",
             Self::Ranges => "HUSH-E090",
             Self::Cells => "HUSH-E091",
+            Self::Pieces => "HUSH-E092",
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use hush_params::ParamSet;
 use hush_params::size::MAX_ROUNDED_BITS;
-use hush_plan::plan::{AggregateTask, EncryptedSum, RowsTask, Task};
+use hush_plan::plan::{AggregateTask, EncryptedSum, RowsTask, RunRead, Task};
 use hush_plan::{Encoding, EncodingId, Packing, ServerPlan};
 use hush_table::{Digest, Manifest};
 
@@ -154,7 +154,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<ParsedPlan, PlanFault> {
         Task::Aggregate(task) => check_aggregate_lengths(task)?,
         Task::Rows(task) => {
             check_rows_lengths(task)?;
-            check_cube_task(&plan, task)?;
+            check_prepared_task(&plan, task)?;
         }
     }
     Ok(ParsedPlan { plan, digest: Digest::of(bytes), manifest })
@@ -244,11 +244,30 @@ pub(crate) fn sealed(task: &RowsTask, known: &[u32]) -> Result<(), PlanFault> {
     Ok(())
 }
 
-/// Compares the cube of a rows task with those of a table: one part has it at least.
-pub(crate) fn cube(task: &RowsTask, manifest: &Manifest) -> Result<(), PlanFault> {
-    let Some(number) = task.cube else { return Ok(()) };
-    let is_known = manifest.parts.iter().any(|part| part.has_cube(number));
-    if is_known { Ok(()) } else { Err(PlanFault::UnknownCube { number }) }
+/// Compares the cube or the sorted run of a rows task with those of a table: one part has it at least, and each block that is asked for.
+pub(crate) fn prepared(task: &RowsTask, manifest: &Manifest) -> Result<(), PlanFault> {
+    if let Some(number) = task.cube
+        && !manifest.parts.iter().any(|part| part.has_cube(number))
+    {
+        return Err(PlanFault::UnknownCube { number });
+    }
+    let Some(run) = &task.run else { return Ok(()) };
+    let number = run.number;
+    let placed = manifest.parts.iter().map(|part| part.run(number)).enumerate();
+    let known: Vec<_> = placed.filter_map(|(part, placed)| Some((part, placed?.run.blocks))).collect();
+    if known.is_empty() {
+        return Err(PlanFault::UnknownRun { number });
+    }
+    let RunRead::Blocks { of_parts, .. } = &run.read else { return Ok(()) };
+    if of_parts.len() != known.len() {
+        return Err(PlanFault::RunParts { number, found: of_parts.len(), expected: known.len() });
+    }
+    for ((part, blocks), places) in known.into_iter().zip(of_parts) {
+        if !places.is_sorted_by(|before, after| before < after) || places.last() >= Some(&blocks) {
+            return Err(PlanFault::RunBlocks { number, part, blocks });
+        }
+    }
+    Ok(())
 }
 
 fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static ParamSet, PlanFault> {
@@ -301,14 +320,17 @@ fn check_rows_lengths(task: &RowsTask) -> Result<(), PlanFault> {
     at_most("widths of fetched columns", task.fetch_bits.len(), task.fetch.len())
 }
 
-/// Cells are of all rows of their parts, and of nothing but what the owner has put into them.
-fn check_cube_task(plan: &ServerPlan, task: &RowsTask) -> Result<(), PlanFault> {
-    let Some(number) = task.cube else { return Ok(()) };
+/// Cells and sorted runs are of all rows of their parts, and of nothing but what the owner has put into them.
+fn check_prepared_task(plan: &ServerPlan, task: &RowsTask) -> Result<(), PlanFault> {
     let is_alone = plan.predicate.is_none()
         && task.limit.is_none()
         && task.programs.is_empty()
         && task.operands.is_empty();
-    if is_alone { Ok(()) } else { Err(PlanFault::CubeTask { number }) }
+    match (task.cube, &task.run) {
+        (Some(number), None) if !is_alone => Err(PlanFault::CubeTask { number }),
+        (cube, Some(run)) if !is_alone || cube.is_some() => Err(PlanFault::RunTask { number: run.number }),
+        _ => Ok(()),
+    }
 }
 
 fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), PlanFault> {

@@ -280,6 +280,40 @@ pub enum PlanFault {
         /// Its number.
         number: u32,
     },
+    /// A sorted run beside what it cannot answer.
+    #[error("run {number} stands beside a condition, a limit, a program, an operand or a cube")]
+    RunTask {
+        /// Its number.
+        number: u32,
+    },
+    /// No part of the table has such a sorted run that stands for its rows.
+    #[error("no part of the table has run {number}")]
+    UnknownRun {
+        /// Its number.
+        number: u32,
+    },
+    /// Lists of blocks for another number of parts than have the sorted run.
+    #[error("blocks of run {number} are named for {found} parts, and {expected} have it")]
+    RunParts {
+        /// Its number.
+        number: u32,
+        /// Lists found.
+        found: usize,
+        /// Parts that have it.
+        expected: usize,
+    },
+    /// Blocks that a part's sorted run does not have, or that do not rise.
+    #[error(
+        "the blocks of run {number} that are named for part {part} do not rise, or are not among its {blocks}"
+    )]
+    RunBlocks {
+        /// Its number.
+        number: u32,
+        /// Number of the part in the table.
+        part: usize,
+        /// Blocks that it has.
+        blocks: u32,
+    },
     /// An approximate program whose scale grows too far.
     #[error("program {program} multiplies more approximate factors than its scale allows")]
     Scale {
@@ -416,6 +450,9 @@ impl PlanFault {
             Self::Scale { .. } => "HUSH-E016",
             Self::CubeTask { .. } => "HUSH-E018",
             Self::UnknownCube { .. } => "HUSH-E019",
+            Self::RunTask { .. } => "HUSH-E025",
+            Self::UnknownRun { .. } => "HUSH-E026",
+            Self::RunParts { .. } | Self::RunBlocks { .. } => "HUSH-E027",
         }
     }
 }

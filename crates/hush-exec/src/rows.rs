@@ -4,12 +4,13 @@
 //!
 //! A ciphertext covers a whole ring element, so the answer also holds the slots of rows that do not match; the owner
 //! passes over them. Parts are read a few at a time, in order, until the limit is reached. A job over
-//! some of the parts gives a partial answer by the same way; [`combine`] adds them up. Parts whose cube a task names send its cells
-//! in the place of rows.
+//! some of the parts gives a partial answer by the same way; [`combine`] adds them up. Parts whose cube or sorted run a task
+//! names send its cells, or pieces of the run, in the place of rows.
 
 mod combine;
 mod cube;
 mod fetch;
+mod run;
 
 use arrow::array::RecordBatch;
 use hush_plan::EncodingId;
@@ -18,15 +19,20 @@ use hush_table::ChunkRow;
 use rayon::prelude::*;
 
 pub(crate) use self::combine::combine;
-pub(crate) use self::cube::is_covered;
 use self::fetch::Fetcher;
-use crate::answer::{self, RowsChunkParts};
+pub(crate) use self::run::asked as asked_of_run;
+use crate::answer::{self, RowsChunkParts, Section};
 use crate::clear::select::{Operand, RowSelector};
 use crate::conform::{self, RowsShape};
 use crate::error::ExecError;
 use crate::job::Job;
 use crate::scheme::{ChunkInput, Program, Scheme};
 use crate::table::{self, PartRef};
+
+/// Whether a part answers a task by what is prepared of it, and sends no rows.
+pub(crate) fn is_covered(task: &RowsTask, part: PartRef<'_>) -> bool {
+    cube::is_covered(task, part) || run::is_covered(task, part)
+}
 
 /// Runs a rows task.
 ///
@@ -42,16 +48,15 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
         programs.map(|(index, (expr, shape))| Program::new::<S>(expr, shape, task.bits_of_program(index)));
     let programs = programs.collect::<Result<Vec<_>, _>>()?;
     conform::sealed(task, &job.snapshot.manifest().sealed_numbers())?;
-    conform::cube(task, job.snapshot.manifest())?;
+    conform::prepared(task, job.snapshot.manifest())?;
     let fetchers = shape.fetch.iter().map(Fetcher::new::<S>).collect::<Result<Vec<_>, _>>()?;
     let head = job.head(job.extent, &job.parts);
     let max_bytes = if task.limit.is_some() { head.max_bytes } else { job.max_answer_bytes() };
-    let cells = job.workers.install(|| cube::sums(job, task, max_bytes))?;
-    let cells = cells.map(|sums| sums.encode()).unwrap_or_default();
+    let section = job.workers.install(|| prepared(job, task, max_bytes))?;
     let plan = RowsPlan {
         job,
         parts: job.placed_parts().into_iter().filter(|part| !is_covered(task, *part)).collect(),
-        cells_bytes: cells.len() as u64,
+        section_bytes: section.len() as u64,
         max_bytes,
         shape: &shape,
         selector: &selector,
@@ -63,7 +68,15 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &RowsTask) -> Result<Vec<u8>, Exec
     let (batches, chunks) = job.workers.install(|| plan.run(task.limit.unwrap_or(u64::MAX)))?;
     let clear = answer::write_matching(&selector.concat(&batches)?)?;
     let counts = (shape.programs.len(), shape.fetch.len() + task.sealed.len());
-    answer::encode_rows(&head, &clear, counts, &chunks, &cells)
+    answer::encode_rows(&head, &clear, counts, &chunks, &section)
+}
+
+/// What the parts of a job send in the place of rows.
+fn prepared(job: &Job, task: &RowsTask, max_bytes: u64) -> Result<Section, ExecError> {
+    if let Some(run) = &task.run {
+        return Ok(Section::of_pieces(run::pieces(job, run, max_bytes)?));
+    }
+    Ok(Section::of_cells(cube::sums(job, task, max_bytes)?.as_ref()))
 }
 
 /// A checked task, ready to run.
@@ -71,8 +84,8 @@ struct RowsPlan<'a> {
     job: &'a Job,
     /// Those that send rows, in order.
     parts: Vec<PartRef<'a>>,
-    /// Of the cells that other parts send.
-    cells_bytes: u64,
+    /// Of what other parts send in the place of rows.
+    section_bytes: u64,
     /// Of the answer. With a limit, of the partial answer: it does not know of the rows before, and may be the larger one.
     max_bytes: u64,
     shape: &'a RowsShape,
@@ -98,7 +111,7 @@ impl RowsPlan<'_> {
     /// The clear halves of the chunks with matches, in order, and their encrypted halves.
     fn run(&self, limit: u64) -> Result<(Vec<RecordBatch>, Vec<RowsChunkParts>), ExecError> {
         let (mut batches, mut chunks) = (Vec::new(), Vec::new());
-        let (mut left, mut bytes) = (limit, self.cells_bytes);
+        let (mut left, mut bytes) = (limit, self.section_bytes);
         for window in self.parts.chunks(self.job.workers.threads()) {
             if left == 0 {
                 break;

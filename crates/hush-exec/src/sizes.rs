@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a plan reads of each part, from the manifest alone: by that a caller cuts a table into runs of like size.
 
+use std::collections::BTreeMap;
+
 use hush_params::preset;
 use hush_plan::plan::{SlotExpr, Task};
 use hush_plan::{Encoding, EncodingId};
@@ -18,7 +20,8 @@ pub struct PartSize {
     /// Rows of the part.
     pub rows: u64,
     /// Bytes of the encoded columns that the plan names, and of the whole file of clear columns; 0 if the table's zones show that no row
-    /// of the part can match. Of a part whose cube a rows task names: bytes of its file of cubes.
+    /// of the part can match. Of a part whose cube a rows task names: bytes of its file of cubes; of one whose sorted run it names: bytes of the pieces
+    /// that are asked for.
     pub bytes: u64,
 }
 
@@ -30,12 +33,18 @@ pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
     let encodings = &job.snapshot.manifest().encodings;
     let task = &job.plan.plan.task;
     let columns = columns(task, encodings)?;
+    let mut pieces = BTreeMap::new();
     if let Task::Rows(task) = task {
-        conform::cube(task, job.snapshot.manifest())?;
+        conform::prepared(task, job.snapshot.manifest())?;
+        let asked = task.run.iter().flat_map(|run| rows::asked_of_run(job.snapshot.parts(), run));
+        pieces.extend(asked.map(|asked| (asked.number, asked.bytes)));
     }
     let of_part = |(part, number): (PartRef<'_>, u32)| {
         if !job.needed.contains(number) {
             return PartSize { rows: part.entry.rows, bytes: 0 };
+        }
+        if let Some(bytes) = pieces.get(&number) {
+            return PartSize { rows: part.entry.rows, bytes: *bytes };
         }
         if let (Task::Rows(task), Some(cubes)) = (task, &part.entry.cubes)
             && rows::is_covered(task, part)

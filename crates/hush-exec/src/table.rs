@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use bytes::Bytes;
 use hush_params::ParamSet;
 use hush_plan::EncodingId;
 use hush_ring::{Cpu, Ring};
@@ -135,6 +136,27 @@ impl Snapshot {
         let cubes = self.store.cubes(part.entry)?;
         let cube = cubes.and_then(|cubes| cubes.cubes.into_iter().find(|cube| cube.number == number));
         cube.ok_or(ExecError::Corrupt { code: "HUSH-T033" })
+    }
+
+    /// The sealed index of a sorted run of a part.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], also for a part that does not have it; [`ExecError::Io`].
+    pub(crate) fn run_index(&self, part: PartRef<'_>, number: u32) -> Result<Bytes, ExecError> {
+        Ok(self.store.run_index(part.entry, number)?)
+    }
+
+    /// Blocks of a sorted run of a part, by rising places.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run_index`].
+    pub(crate) fn run_blocks(
+        &self,
+        part: PartRef<'_>,
+        number: u32,
+        places: &[u32],
+    ) -> Result<Bytes, ExecError> {
+        Ok(self.store.run_blocks(part.entry, number, places)?)
     }
 
     /// Opens the clear file of a part; `None` if the table has no clear columns.

@@ -11,7 +11,7 @@ use super::clear::{count_matching, read_clear, read_matching};
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
     EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, RANGE_BYTES, RowsChunk,
-    VERSION,
+    RunPieces, SectionKind, VERSION,
 };
 use crate::parts::PartSet;
 
@@ -55,14 +55,21 @@ impl<'a> Answer<'a> {
             return Err(AnswerError::Checksum);
         }
         let (kind, is_partial) = Kind::read(head.kind).ok_or(AnswerError::Field)?;
-        let may_have_cells = kind == Kind::Rows && head.version == VERSION;
-        if (!is_partial && head.ranges != 0) || (!may_have_cells && head.cells_bytes != 0) {
+        let section_kind = SectionKind::read(head.section).ok_or(AnswerError::Field)?;
+        let may_have_section = kind == Kind::Rows && head.version == VERSION;
+        let has_section = head.section_bytes != 0 || section_kind != SectionKind::Cells;
+        if (!is_partial && head.ranges != 0) || (!may_have_section && has_section) {
             return Err(AnswerError::Field);
         }
         let mut content = Slices(content);
-        let cells = content.take(head.cells_bytes)?;
-        let cells =
-            (!cells.is_empty()).then(|| PackedSums::decode(cells).ok_or(AnswerError::Cells)).transpose()?;
+        let (mut cells, mut pieces) = (None, None);
+        match (section_kind, content.take(head.section_bytes)?) {
+            (SectionKind::Cells, []) => {}
+            (SectionKind::Cells, found) => cells = Some(PackedSums::decode(found).ok_or(AnswerError::Cells)?),
+            (SectionKind::Pieces, found) => {
+                pieces = Some(RunPieces::decode(found).ok_or(AnswerError::Pieces)?);
+            }
+        }
         let mut directory = Slices(directory);
         let covered = directory.take(u64::from(head.ranges).saturating_mul(RANGE_BYTES as u64))?;
         let parts = is_partial.then(|| parts(covered)).transpose()?;
@@ -72,7 +79,15 @@ impl<'a> Answer<'a> {
             Kind::Rows => EncryptedHalf::Rows(rows(&head, directory.0, content.0)?),
         };
         Ok((
-            Self { manifest: head.manifest, plan: head.plan, encrypted, cells, clear, version: head.version },
+            Self {
+                manifest: head.manifest,
+                plan: head.plan,
+                encrypted,
+                cells,
+                pieces,
+                clear,
+                version: head.version,
+            },
             parts,
         ))
     }
@@ -149,7 +164,8 @@ struct Head<'a> {
     first: u32,
     second: u32,
     ranges: u32,
-    cells_bytes: u64,
+    section: u8,
+    section_bytes: u64,
     clear_bytes: u64,
     directory_bytes: u64,
     manifest: Digest,
@@ -172,8 +188,9 @@ impl<'a> Head<'a> {
         let [items, first, second] = [fields.u32()?, fields.u32()?, fields.u32()?];
         let [total, clear_bytes, directory_bytes] = [fields.u64()?, fields.u64()?, fields.u64()?];
         let (manifest, plan) = (Digest::from_bytes(fields.array()?), Digest::from_bytes(fields.array()?));
-        let (ranges, cells_bytes) = (fields.u32()?, fields.u64()?);
-        if flags != 0 || fields.array::<4>()? != [0; 4] {
+        let (ranges, section_bytes) = (fields.u32()?, fields.u64()?);
+        let [reserved @ .., section] = fields.array::<4>()?;
+        if flags != 0 || reserved != [0; 3] {
             return Err(AnswerError::Field);
         }
         if total != bytes.len() as u64 {
@@ -186,7 +203,8 @@ impl<'a> Head<'a> {
             first,
             second,
             ranges,
-            cells_bytes,
+            section,
+            section_bytes,
             clear_bytes,
             directory_bytes,
             manifest,

@@ -63,7 +63,14 @@ fn rows_under(head: &AnswerHead) -> Vec<u8> {
         seed: [chunk as u8; 32],
         objects: vec![vec![1; 5], vec![2; 6], vec![3; 7]],
     };
-    encode_rows(head, &write_matching(&matching()).unwrap(), (2, 1), &[chunk(2), chunk(9)], &[]).unwrap()
+    encode_rows(
+        head,
+        &write_matching(&matching()).unwrap(),
+        (2, 1),
+        &[chunk(2), chunk(9)],
+        &Section::default(),
+    )
+    .unwrap()
 }
 
 /// Repairs the checksum, so that the bytes behind it are parsed.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writing answers.
 
-use hush_table::Digest;
+use std::collections::BTreeMap;
 
-use super::{CHECKSUM_BYTES, HEAD_BYTES, Kind, MAGIC, SumBlock, VERSION};
+use bytes::Bytes;
+use hush_table::{CubeSums, Digest};
+
+use super::{CHECKSUM_BYTES, HEAD_BYTES, Kind, MAGIC, SectionKind, SumBlock, VERSION, pieces};
 use crate::ExecError;
 use crate::parts::PartSet;
 
@@ -25,13 +28,37 @@ pub(crate) struct RowsChunkParts {
     pub(crate) objects: Vec<Vec<u8>>,
 }
 
-/// The counts of the head, and the cells before the objects.
-struct Counts<'a> {
+/// What parts send in the place of rows, as it stands in front of the objects.
+#[derive(Debug, Default)]
+pub(crate) struct Section {
+    kind: SectionKind,
+    bytes: Vec<u8>,
+}
+
+impl Section {
+    /// The cells of a cube; nothing where no part has it.
+    pub(crate) fn of_cells(cells: Option<&CubeSums>) -> Self {
+        Self { kind: SectionKind::Cells, bytes: cells.map(CubeSums::encode).unwrap_or_default() }
+    }
+
+    /// Pieces of a sorted run, by the numbers of their parts; nothing where no part has it.
+    pub(crate) fn of_pieces(pieces: BTreeMap<u32, Bytes>) -> Self {
+        let kind = if pieces.is_empty() { SectionKind::default() } else { SectionKind::Pieces };
+        Self { kind, bytes: pieces::encode(&pieces) }
+    }
+
+    /// Its length.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// The counts of the head.
+struct Counts {
     kind: Kind,
     items: u32,
     first: u32,
     second: u32,
-    cells: &'a [u8],
 }
 
 /// Puts an aggregate answer together: for each block the objects of all groups.
@@ -58,17 +85,13 @@ pub(crate) fn encode_aggregate(
         directory.extend_from_slice(&length_field(length)?);
         objects.extend(answers.iter().map(Vec::as_slice));
     }
-    let counts = Counts {
-        kind: Kind::Aggregate,
-        items: group_count as u32,
-        first: blocks.len() as u32,
-        second: 0,
-        cells: &[],
-    };
-    assemble(head, &counts, &directory, clear, &objects)
+    let counts =
+        Counts { kind: Kind::Aggregate, items: group_count as u32, first: blocks.len() as u32, second: 0 };
+    assemble(head, &counts, (&directory, clear, &Section::default()), &objects)
 }
 
-/// Puts a rows answer together, of so many programs and so many fetched and sealed columns, and of the encoded cells of a cube.
+/// Puts a rows answer together, of so many programs and so many fetched and sealed columns, and of what parts send in the
+/// place of rows.
 ///
 /// # Errors
 /// [`ExecError::AnswerLimit`].
@@ -77,7 +100,7 @@ pub(crate) fn encode_rows(
     clear: &[u8],
     (program_count, fetch_count): (usize, usize),
     chunks: &[RowsChunkParts],
-    cells: &[u8],
+    section: &Section,
 ) -> Result<Vec<u8>, ExecError> {
     let mut directory = Vec::new();
     let mut objects: Vec<&[u8]> = Vec::new();
@@ -98,23 +121,21 @@ pub(crate) fn encode_rows(
         items: chunks.len() as u32,
         first: program_count as u32,
         second: fetch_count as u32,
-        cells,
     };
-    assemble(head, &counts, &directory, clear, &objects)
+    assemble(head, &counts, (&directory, clear, section), &objects)
 }
 
 fn assemble(
     head: &AnswerHead,
-    counts: &Counts<'_>,
-    directory: &[u8],
-    clear: &[u8],
+    counts: &Counts,
+    (directory, clear, section): (&[u8], &[u8], &Section),
     objects: &[&[u8]],
 ) -> Result<Vec<u8>, ExecError> {
     let ranges = head.parts.as_ref().map_or(&[][..], PartSet::ranges);
     let covered = ranges.iter().flat_map(|range| [range.start.to_le_bytes(), range.end.to_le_bytes()]);
     let directory = [covered.flatten().collect::<Vec<u8>>().as_slice(), directory].concat();
     let body: usize = objects.iter().map(|object| object.len()).sum();
-    let total = HEAD_BYTES + directory.len() + clear.len() + counts.cells.len() + body + CHECKSUM_BYTES;
+    let total = HEAD_BYTES + directory.len() + clear.len() + section.len() + body + CHECKSUM_BYTES;
     if total as u64 > head.max_bytes {
         return Err(ExecError::AnswerLimit { found: total as u64, limit: head.max_bytes });
     }
@@ -131,11 +152,11 @@ fn assemble(
     bytes.extend_from_slice(head.manifest.as_bytes());
     bytes.extend_from_slice(head.plan.as_bytes());
     bytes.extend_from_slice(&(ranges.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(&(counts.cells.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&[0; 4]);
+    bytes.extend_from_slice(&(section.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&[0, 0, 0, section.kind.written()]);
     bytes.extend_from_slice(&directory);
     bytes.extend_from_slice(clear);
-    bytes.extend_from_slice(counts.cells);
+    bytes.extend_from_slice(&section.bytes);
     objects.iter().for_each(|object| bytes.extend_from_slice(object));
     let checksum = Digest::of(&bytes);
     bytes.extend_from_slice(checksum.as_bytes());

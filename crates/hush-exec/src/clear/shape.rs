@@ -49,10 +49,10 @@ pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Re
 fn row_numbers(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> ClearBytes {
     const LENGTH_BYTES: u64 = 8;
     let has_dead = manifest.parts.iter().any(|part| part.dead.is_some());
-    // Parts with a cube send no rows, so that others do not begin with the first one.
-    let has_cube = matches!(&plan.task, Task::Rows(task) if task.cube.is_some());
+    // Parts with a cube or a sorted run send no rows, so that others do not begin with the first one.
+    let is_prepared = matches!(&plan.task, Task::Rows(task) if task.cube.is_some() || task.run.is_some());
     let is_all = plan.predicate.is_none() || rows == manifest.rows;
-    let exact = rows == 0 || (!has_dead && !has_cube && is_all);
+    let exact = rows == 0 || (!has_dead && !is_prepared && is_all);
     let packed =
         if exact { answer::bytes_of_first(rows) } else { answer::bytes_of_some(rows, manifest.rows) };
     ClearBytes { bytes: LENGTH_BYTES + packed, exact }

@@ -11,11 +11,14 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
+use bytes::Bytes;
 use hush_plan::plan::RowsTask;
 use hush_table::CubeSums;
 
-use super::cube;
-use crate::answer::{self, EncryptedHalf, PartialAnswer, RowsChunk, RowsChunkParts};
+use super::{cube, is_covered, run};
+use crate::answer::{
+    self, EncryptedHalf, PartialAnswer, RowsChunk, RowsChunkParts, RunPieces, Section, pieces_bytes,
+};
 use crate::clear::select::RowSelector;
 use crate::conform;
 use crate::error::{ExecError, PartialFault};
@@ -33,7 +36,7 @@ pub(crate) fn combine(job: &Job, task: &RowsTask) -> Result<Box<dyn Combine>, Ex
     let predicate = job.predicate(&scope)?;
     let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
     conform::sealed(task, &job.snapshot.manifest().sealed_numbers())?;
-    conform::cube(task, job.snapshot.manifest())?;
+    conform::prepared(task, job.snapshot.manifest())?;
     let (program_count, fetch_count) = (shape.programs.len(), shape.fetch.len() + task.sealed.len());
     Ok(Box::new(Combined {
         task: task.clone(),
@@ -42,6 +45,7 @@ pub(crate) fn combine(job: &Job, task: &RowsTask) -> Result<Box<dyn Combine>, Ex
         fetch_count,
         pieces: BTreeMap::new(),
         cells: None,
+        of_run: BTreeMap::new(),
         rows: 0,
         bytes: 0,
     }))
@@ -57,8 +61,10 @@ struct Combined {
     pieces: BTreeMap<u32, Piece>,
     /// The sums of the task's cube over those parts that came and have it.
     cells: Option<CubeSums>,
+    /// The pieces of the task's sorted run, by the numbers of the parts that have it.
+    of_run: BTreeMap<u32, Bytes>,
     rows: u64,
-    /// Of the clear rows, the objects and the cells.
+    /// Of the clear rows, the objects, and the cells or the pieces of a run.
     bytes: u64,
 }
 
@@ -74,6 +80,7 @@ impl Combine for Combined {
         job.stop.check()?;
         let pieces = self.pieces_of(job, partial)?;
         self.add_cells(job, partial)?;
+        self.add_of_run(job, partial)?;
         for (chunk, piece) in pieces {
             self.rows += piece.rows();
             self.bytes += piece.bytes();
@@ -101,12 +108,21 @@ impl Combine for Combined {
 
     fn finish(self: Box<Self>, job: &Job, extent: Extent, covered: &PartSet) -> Result<Vec<u8>, ExecError> {
         let (program_count, fetch_count) = (self.program_count, self.fetch_count);
-        let cells = self.cells.map(|cells| cells.encode()).unwrap_or_default();
+        let section = match &self.task.run {
+            Some(_) => Section::of_pieces(self.of_run),
+            None => Section::of_cells(self.cells.as_ref()),
+        };
         let (batches, chunks): (Vec<_>, Vec<_>) =
             self.pieces.into_values().map(|piece| (piece.matching, piece.encrypted)).unzip();
         let clear = answer::write_matching(&self.selector.concat(&batches)?)?;
         let chunks: Vec<_> = chunks.into_iter().flatten().collect();
-        answer::encode_rows(&job.head(extent, covered), &clear, (program_count, fetch_count), &chunks, &cells)
+        answer::encode_rows(
+            &job.head(extent, covered),
+            &clear,
+            (program_count, fetch_count),
+            &chunks,
+            &section,
+        )
     }
 }
 
@@ -137,7 +153,7 @@ impl Combined {
                 return Err(differ("row numbers"));
             }
             let here = parts.get(part as usize).ok_or(differ("row numbers"))?;
-            if cube::is_covered(&self.task, *here) {
+            if is_covered(&self.task, *here) {
                 return Err(differ("row numbers"));
             }
             let (start, rows) = (here.first_row_of(chunk), here.rows_of(chunk));
@@ -169,6 +185,22 @@ impl Combined {
         cube::check_size(job, (more.cells(), more.bits()), job.max_answer_bytes(), 1)?;
         self.bytes += CubeSums::encoded_bytes(more.cells(), more.bits());
         self.cells = Some(more.unpack());
+        Ok(())
+    }
+
+    /// Adds the pieces of the task's run in a partial answer, which has one of each part that it covers and that has the run.
+    fn add_of_run(&mut self, job: &Job, partial: &PartialAnswer<'_>) -> Result<(), ExecError> {
+        let asked = self.task.run.iter().flat_map(|task| run::asked(job.snapshot.parts(), task));
+        let asked = asked.filter(|asked| partial.parts.contains(asked.number));
+        let found = || partial.answer.pieces.iter().flat_map(RunPieces::iter);
+        if !asked
+            .map(|asked| (asked.number, asked.bytes))
+            .eq(found().map(|(part, piece)| (part, piece.len() as u64)))
+        {
+            return Err(PartialFault::OtherTask { what: "pieces of a run" }.into());
+        }
+        self.bytes += pieces_bytes(found().map(|(_, piece)| piece.len() as u64));
+        self.of_run.extend(found().map(|(part, piece)| (part, Bytes::copy_from_slice(piece))));
         Ok(())
     }
 

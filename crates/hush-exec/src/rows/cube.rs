@@ -12,8 +12,8 @@ use crate::table::PartRef;
 /// A part's cube differs in shape from that of other parts.
 const OTHER_SHAPE: ExecError = ExecError::Corrupt { code: "HUSH-T033" };
 
-/// Whether a part answers a task by its cells, and sends no rows.
-pub(crate) fn is_covered(task: &RowsTask, part: PartRef<'_>) -> bool {
+/// Whether a part answers a task by its cells.
+pub(super) fn is_covered(task: &RowsTask, part: PartRef<'_>) -> bool {
     task.cube.is_some_and(|number| part.entry.has_cube(number))
 }
 

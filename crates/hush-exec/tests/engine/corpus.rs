@@ -14,6 +14,7 @@ use crate::cubes;
 use crate::fixture::{Fixture, Random, VALID, VALUE, X, Y};
 use crate::mutations::resealed;
 use crate::reference::{everything, task};
+use crate::runs;
 
 /// Stands for the manifest's digest, which differs with each table.
 const ANY_MANIFEST: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -28,6 +29,7 @@ fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
     made.extend(answers(&fixture, &engine));
     made.extend(partial_answers(&fixture, &engine));
     made.extend(cells());
+    made.extend(pieces());
     Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.reader() {
         "plan" => plan(&fixture, &engine, &file.bytes),
         "answer" => answer(&file.bytes),
@@ -217,6 +219,35 @@ fn cells() -> Vec<CorpusFile> {
         refused("lane-without-bits", "HUSH-E091", with(start + 5, &[0])),
         refused("cells-of-earlier-version", "HUSH-E085", with(8, &[1])),
         refused("reserved-behind-cells", "HUSH-E085", with(124, &[1])),
+    ]
+}
+
+/// Answers with pieces of a sorted run.
+fn pieces() -> Vec<CorpusFile> {
+    let fixture = runs::small();
+    let task = Task::Rows(runs::asked(Some(runs::blocks(&[&[1, 3]]))));
+    let (engine, plan) = (fixture.engine(1), fixture.plan(None, task));
+    let whole = engine.run(&plan).unwrap();
+    let partial = engine.run_parts(&plan, &PartSet::from(1..2), &Arc::new(Stop::never())).unwrap();
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = whole.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        resealed(&bytes, 32)
+    };
+    let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
+    let start = 128 + number(32) + number(40);
+    let other = |pieces: &[(u32, &[u8])]| runs::with_pieces(&whole, &runs::section(pieces));
+    let refused =
+        |name: &str, code: &str, bytes| CorpusFile::refused(&format!("answer-{name}"), code, "bin", bytes);
+    vec![
+        CorpusFile::read("answer-pieces", "bin", whole.clone()),
+        CorpusFile::read("partial-pieces", "bin", partial),
+        refused("unknown-section", "HUSH-E085", with(127, &[2])),
+        refused("many-pieces", "HUSH-E092", with(start, &u32::MAX.to_le_bytes())),
+        refused("huge-piece", "HUSH-E092", with(start + 8, &u64::MAX.to_le_bytes())),
+        refused("no-pieces", "HUSH-E092", other(&[])),
+        refused("piece-twice", "HUSH-E092", other(&[(1, &[7]), (1, &[7])])),
+        refused("pieces-of-earlier-version", "HUSH-E085", with(8, &[1])),
     ]
 }
 

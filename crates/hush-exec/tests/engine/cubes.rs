@@ -44,7 +44,7 @@ fn cube(random: &mut Random, number: u32, cells: u32, bits: &[u8]) -> StoredCube
 }
 
 /// The next version of a table.
-fn commit(fixture: &mut Fixture, change: impl FnOnce(&mut Manifest)) {
+pub(crate) fn commit(fixture: &mut Fixture, change: impl FnOnce(&mut Manifest)) {
     let mut next = fixture.signed.manifest().clone();
     change(&mut next);
     next.version += 1;
@@ -97,12 +97,12 @@ fn lanes(sums: &CubeSums) -> Vec<Vec<u128>> {
     (0..sums.bits().len()).map(|lane| sums.lane(lane).unwrap().collect()).collect()
 }
 
-fn rows_of(answer: &Answer<'_>, fixture: &Fixture) -> BTreeSet<u64> {
+pub(crate) fn rows_of(answer: &Answer<'_>, fixture: &Fixture) -> BTreeSet<u64> {
     let batch = answer.clear(fixture.signed.manifest().rows).unwrap();
     batch.column(0).as_primitive::<UInt64Type>().values().iter().copied().collect()
 }
 
-fn chunks<'a>(answer: &'a Answer<'_>) -> &'a [RowsChunk<'a>] {
+pub(crate) fn chunks<'a>(answer: &'a Answer<'_>) -> &'a [RowsChunk<'a>] {
     let EncryptedHalf::Rows(chunks) = &answer.encrypted else { panic!("{answer:?}") };
     chunks
 }

@@ -19,5 +19,6 @@ mod partial_refusals;
 mod reference;
 mod refusals;
 mod rows;
+mod runs;
 mod sizes;
 mod watched;
