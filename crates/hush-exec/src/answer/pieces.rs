@@ -33,8 +33,9 @@ impl<'a> RunPieces<'a> {
         let (count, rest) = bytes.split_first_chunk::<4>()?;
         let entries = usize::try_from(u32::from_le_bytes(*count)).ok()?.checked_mul(ENTRY_BYTES as usize)?;
         let (entries, mut rest) = rest.split_at_checked(entries)?;
-        let mut pieces: Vec<(u32, &[u8])> = Vec::with_capacity(entries.len() / ENTRY_BYTES as usize);
-        for entry in entries.as_chunks::<{ ENTRY_BYTES as usize }>().0 {
+        let (entries, _) = entries.as_chunks::<{ ENTRY_BYTES as usize }>();
+        let mut pieces: Vec<(u32, &[u8])> = Vec::with_capacity(entries.len());
+        for entry in entries {
             let [a, b, c, d, length @ ..] = *entry;
             let part = u32::from_le_bytes([a, b, c, d]);
             if pieces.last().is_some_and(|(before, _)| *before >= part) {
