@@ -20,6 +20,7 @@ use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive, Zero};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use altered::sums_after;
 pub use altered::{after, altered, forget_lost};
 pub use axis::{Axis, Place};
 pub(crate) use grain::is_constant_on_cells;

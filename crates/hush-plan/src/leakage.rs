@@ -47,6 +47,12 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             "how many cubes there are ({count}), how many cells each has and of how many bits, and which parts have which"
         ));
     }
+    let runs = schema.all_runs().len();
+    if runs > 0 {
+        table.push(format!(
+            "how many sorted runs there are ({runs}), how many blocks of how many bytes each has, and which parts have which"
+        ));
+    }
     if schema.edge {
         table.push(
             "of each delivery of a device: its key, when it came, its number of rows, whether you took it, and which rows of the \

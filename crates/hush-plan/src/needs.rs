@@ -78,7 +78,8 @@ impl Needs {
         }
         let purposes = &column.purposes;
         let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
-        if is_time && purposes.iter().any(|purpose| !matches!(purpose, Purpose::Count | Purpose::Fetch)) {
+        let is_of_time = |purpose: &Purpose| *purpose == Purpose::Count || purpose.reads_copy();
+        if is_time && !purposes.iter().all(is_of_time) {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });
         }
         if column.is_copy_alone() {

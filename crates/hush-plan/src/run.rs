@@ -8,10 +8,17 @@
 //! The rows of a part stand in the order of the `within` columns and then of `by`, missing values behind the others, in blocks of [`BLOCK_ROWS`].
 //! A **segment** is what a block has of one combination of `within` values, with `by` or without.
 
+mod altered;
+#[cfg(test)]
+mod tests;
+
+pub use altered::{after, altered, forget_lost};
 use serde::{Deserialize, Serialize};
 
 use crate::cube::{Lane, lanes_over};
 use crate::quantity::Quantity;
+pub use crate::schema::MAX_RUNS;
+use crate::schema::file::SchemaError;
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Protection, Run, RunFault, Schema};
 
@@ -21,8 +28,6 @@ pub const BLOCK_ROWS: u32 = 512;
 pub const MAX_RUN_COLUMNS: usize = 64;
 /// Most lanes of a run.
 pub const MAX_RUN_LANES: usize = 32;
-/// Most runs of a table.
-pub const MAX_RUNS: usize = 32;
 
 /// A run of a schema.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +81,14 @@ pub struct NumberedRun {
     pub columns: Vec<String>,
 }
 
+impl NumberedRun {
+    /// A run of a schema with its number; one that there cannot be has no columns.
+    pub fn of(schema: &Schema, run: &Run, number: u32) -> Self {
+        let none = |_| Self { number, lanes: Vec::new(), columns: Vec::new() };
+        RunShape::of(schema, run).map_or_else(none, |shape| shape.numbered(number))
+    }
+}
+
 impl RunColumn {
     fn of(column: &Column) -> Self {
         let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
@@ -117,7 +130,7 @@ impl RunShape {
             }
             let column = schema.columns.iter().find(|column| column.name == name);
             let column = column.ok_or_else(|| RunFault::NoColumn { column: name.to_owned() })?;
-            if !matches!(column.protect, Protection::Clear | Protection::Encrypt | Protection::Seal) {
+            if column.protect == Protection::Drop {
                 return Err(RunFault::NotStored { column: name.to_owned() });
             }
             columns.push(RunColumn::of(column));
@@ -170,4 +183,20 @@ impl RunShape {
             && self.columns.iter().map(column).eq(other.columns.iter().map(column))
             && self.lanes.iter().map(lane).eq(other.lanes.iter().map(lane))
     }
+}
+
+/// Checks that there can be the sorted runs of a schema.
+///
+/// # Errors
+/// [`SchemaError::Run`] for the first that cannot be.
+pub fn check(schema: &Schema) -> Result<(), SchemaError> {
+    let runs = schema.all_runs();
+    for (place, run) in runs.iter().enumerate() {
+        let refused = |fault| SchemaError::Run { number: place + 1, fault };
+        if place >= MAX_RUNS {
+            return Err(refused(RunFault::TooManyRuns { found: runs.len(), limit: MAX_RUNS }));
+        }
+        RunShape::of(schema, run).map_err(refused)?;
+    }
+    Ok(())
 }

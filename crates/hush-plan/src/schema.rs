@@ -15,7 +15,7 @@ use crate::limits::Shown;
 use crate::range::Interval;
 use crate::writers::Writers;
 pub use cube::{Cube, Dimension, Grain};
-pub use run::{Run, RunFault};
+pub use run::{MAX_RUNS, Run, RunFault};
 pub use units::DateFormat;
 
 /// A column's logical type. Every encrypted value is an integer number of *units*:
@@ -93,6 +93,8 @@ pub enum Purpose {
     Geomean,
     /// KURTOSIS: `sum` and the second to fourth powers as further columns.
     Kurtosis,
+    /// MIN, MAX, medians, quantiles, ranges and first rows: a sorted run by the column, and a copy as for [`Purpose::Fetch`], for rows without a run.
+    Order,
     /// Element-wise products: the `slots` layout.
     Product,
     /// SKEWNESS: `sum`, and the square and the cube as further columns.
@@ -107,7 +109,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in the order in which people are told about them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Sum,
         Self::Avg,
         Self::Count,
@@ -118,6 +120,7 @@ impl Purpose {
         Self::Geomean,
         Self::Product,
         Self::Fetch,
+        Self::Order,
     ];
 
     /// The word that a schema's `for` has for it.
@@ -128,12 +131,18 @@ impl Purpose {
             Self::Fetch => "fetch",
             Self::Geomean => "geomean",
             Self::Kurtosis => "kurtosis",
+            Self::Order => "order",
             Self::Product => "product",
             Self::Skewness => "skewness",
             Self::Stddev => "stddev",
             Self::Sum => "sum",
             Self::Variance => "variance",
         }
+    }
+
+    /// Whether the owner serves it, from a sealed copy.
+    pub(crate) fn reads_copy(self) -> bool {
+        matches!(self, Self::Fetch | Self::Order)
     }
 }
 
@@ -217,19 +226,20 @@ impl Column {
 
     /// Whether it is there to be summed, and not only counted, multiplied by row or given back.
     pub fn is_summed(&self) -> bool {
-        let is_sum =
-            |purpose: &Purpose| !matches!(purpose, Purpose::Count | Purpose::Fetch | Purpose::Product);
+        let is_sum = |purpose: &Purpose| {
+            !matches!(purpose, Purpose::Count | Purpose::Product) && !purpose.reads_copy()
+        };
         self.purposes.is_empty() || self.purposes.iter().any(is_sum)
     }
 
     /// Whether its values are stored once more as a sealed copy, to which the owner puts questions.
     pub fn has_copy(&self) -> bool {
-        self.protect == Protection::Encrypt && self.purposes.contains(&Purpose::Fetch)
+        self.protect == Protection::Encrypt && self.purposes.iter().any(|purpose| purpose.reads_copy())
     }
 
     /// Whether that copy is all that is stored of it.
     pub fn is_copy_alone(&self) -> bool {
-        self.has_copy() && self.purposes.iter().all(|purpose| *purpose == Purpose::Fetch)
+        self.has_copy() && self.purposes.iter().all(|purpose| purpose.reads_copy())
     }
 
     /// Gives it further purposes, beside those that it has or that are implied where none are written.
@@ -285,7 +295,7 @@ pub struct Schema {
     pub moments: Vec<Vec<String>>,
     /// Sums over the rows of each cell of some dimensions, made when rows are encrypted.
     pub cubes: Vec<Cube>,
-    /// Rows of each part once more, in the order of a column, made when rows are encrypted.
+    /// Rows of each part once more, in the order of a column, made when rows are encrypted. Purposes ask for further ones ([`Schema::all_runs`]).
     pub runs: Vec<Run>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,

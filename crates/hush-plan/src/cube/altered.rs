@@ -13,15 +13,20 @@ use crate::sql::{self, column_name, columns_of, functions, quoted};
 
 /// What a cube of a schema is after an alteration, or `None` if one of its columns is dropped.
 pub fn after(schema: &Schema, cube: &Cube, alteration: &Alteration) -> Option<Cube> {
-    let name_after = |name: &str| alteration.name_after(name);
     let by = cube.by.iter().map(|dimension| {
-        Some(Dimension { column: name_after(&dimension.column)?, grain: dimension.grain.clone() })
+        Some(Dimension { column: alteration.name_after(&dimension.column)?, grain: dimension.grain.clone() })
     });
-    let sum = cube.sum.iter().map(|text| match schema.columns.iter().any(|column| column.name == *text) {
+    Some(Cube { by: by.collect::<Option<_>>()?, sum: sums_after(schema, &cube.sum, alteration)? })
+}
+
+/// What is added up after an alteration: columns and expressions; `None` if one of their columns is dropped.
+pub(crate) fn sums_after(schema: &Schema, sum: &[String], alteration: &Alteration) -> Option<Vec<String>> {
+    let name_after = |name: &str| alteration.name_after(name);
+    let sum = sum.iter().map(|text| match schema.columns.iter().any(|column| column.name == *text) {
         true => name_after(text),
         false => renamed(schema, text, &name_after),
     });
-    Some(Cube { by: by.collect::<Option<_>>()?, sum: sum.collect::<Option<_>>()? })
+    sum.collect()
 }
 
 /// Gives an altered schema the cubes that the one before had, as far as there can be such.

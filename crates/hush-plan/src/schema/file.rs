@@ -30,6 +30,7 @@ mod cubes;
 mod edit;
 mod error;
 mod read;
+mod runs;
 mod write;
 
 pub use edit::{Change, Setting, edit};

@@ -5,6 +5,12 @@ mod fault;
 
 pub use fault::RunFault;
 
+use super::file::{quoted, quoted_list};
+use super::{Column, Protection, Purpose, Schema};
+
+/// Most runs of a table.
+pub const MAX_RUNS: usize = 32;
+
 /// A sorted run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -16,4 +22,41 @@ pub struct Run {
     pub sum: Vec<String>,
     /// Further columns whose values stand in the blocks.
     pub cover: Vec<String>,
+}
+
+impl Run {
+    /// A run by a column and of it alone.
+    pub fn by(column: &str) -> Self {
+        Self { by: column.to_owned(), within: Vec::new(), sum: Vec::new(), cover: Vec::new() }
+    }
+
+    /// In words, for people: `charges within ward`.
+    pub fn describe(&self) -> String {
+        match self.within.as_slice() {
+            [] => self.by.clone(),
+            within => format!("{} within {}", self.by, within.join(", ")),
+        }
+    }
+
+    /// As a schema file has it.
+    pub(crate) fn written(&self) -> String {
+        let lists = [("within", &self.within), ("sum", &self.sum), ("cover", &self.cover)];
+        let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+        let lists =
+            lists.map(|(key, names)| format!(", {key} = {}", quoted_list(names.iter().map(String::as_str))));
+        format!("{{ by = {}{} }}", quoted(&self.by), lists.collect::<String>())
+    }
+}
+
+impl Schema {
+    /// The runs that are declared, and behind them those of columns that are encrypted for their order. A run that has the whole table in the
+    /// order of such a column serves it as well.
+    pub fn all_runs(&self) -> Vec<Run> {
+        let is_served =
+            |column: &Column| self.runs.iter().any(|run| run.by == column.name && run.within.is_empty());
+        let ordered = self.protected(Protection::Encrypt);
+        let ordered =
+            ordered.filter(|column| column.purposes.contains(&Purpose::Order) && !is_served(column));
+        self.runs.iter().cloned().chain(ordered.map(|column| Run::by(&column.name))).collect()
+    }
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::error::Remedy;
 use crate::schema::cube::CubeFault;
+use crate::schema::run::RunFault;
 
 /// Why a range is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -88,6 +89,14 @@ pub enum SchemaError {
         /// The fault.
         problem: RangeProblem,
     },
+    /// A sorted run that cannot be.
+    #[error("order {number}: {fault}")]
+    Run {
+        /// Its number in the file, from 1; columns for `order` follow those that are declared.
+        number: usize,
+        /// What is wrong with it.
+        fault: RunFault,
+    },
     /// Not TOML.
     #[error("line {line}: {message}")]
     Syntax {
@@ -164,6 +173,7 @@ impl SchemaError {
             Self::Format { .. } => "HUSH-S012",
             Self::NoColumn { .. } => "HUSH-S013",
             Self::Cube { .. } => "HUSH-S014",
+            Self::Run { .. } => "HUSH-S015",
         }
     }
 
@@ -180,6 +190,7 @@ impl SchemaError {
             Self::Range { .. } => {
                 "write range = [low, high] in values of the column; quote more than 15 digits"
             }
+            Self::Run { .. } => "correct it, or remove it from order",
             Self::Syntax { .. } => "correct the line and rerun",
             Self::TextEncrypted { .. } => {
                 "use protect = \"seal\" (stored; no server computes on it), \"clear\" or \"drop\""

@@ -62,7 +62,7 @@ pub(super) struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 15] = [
+        const KEYS: [&str; 16] = [
             "allow",
             "approved_by",
             "columns",
@@ -73,6 +73,7 @@ impl Reader<'_> {
             "max_rows",
             "moments",
             "null_tokens",
+            "order",
             "products",
             "release",
             "status",
@@ -118,6 +119,9 @@ impl Reader<'_> {
         }
         if let Some(value) = top.get("cubes") {
             schema.cubes = self.cubes(value, &schema)?;
+        }
+        if let Some(value) = top.get("order") {
+            schema.runs = self.runs(value)?;
         }
         Ok(schema)
     }
@@ -432,7 +436,7 @@ impl Reader<'_> {
     }
 }
 
-fn require<'a, 'i>(
+pub(super) fn require<'a, 'i>(
     table: &'a DeTable<'i>,
     key: &'static str,
     place: &str,

@@ -379,3 +379,43 @@ fn cubes_are_read_written_and_refused() {
         assert!(error.to_string().contains(words), "{error}");
     }
 }
+
+#[test]
+fn sorted_runs_are_read_written_and_refused() {
+    let order = r#"order = [
+  { by = "charges", within = ["ward"], sum = ["charges", "charges * age"], cover = ["admitted"] },
+  { by = "disc" },
+]
+[columns.admitted]"#;
+    let file = WITH_CUBES.replacen("[columns.admitted]", order, 1);
+    let file = file.replacen(
+        "nullable = true\nprotect = \"encrypt\"",
+        "nullable = true\nprotect = \"encrypt\"\nfor = [\"order\"]",
+        1,
+    );
+    let schema = from_toml(&file).unwrap();
+    crate::run::check(&schema).unwrap();
+    assert_eq!((schema.runs.len(), schema.all_runs().len()), (2, 3));
+    let age = schema.column("age").unwrap();
+    assert!(age.has_copy() && age.is_copy_alone() && !age.is_summed());
+    let text = to_toml(&schema);
+    assert_eq!(from_toml(&text).as_ref(), Ok(&schema), "{text}");
+    let many = format!("order = [{}]", "{ by = \"disc\" }, ".repeat(33));
+    for (from, to, code, words) in [
+        ("by = \"disc\"", "by = \"nobody\"", "HUSH-S015", "order 2: there is no column nobody"),
+        ("within = [\"ward\"]", "within = [\"charges\"]", "HUSH-S015", "order 1: charges stands twice"),
+        ("* age\"], cover", "/ age\"], cover", "HUSH-S015", "order 1: charges / age cannot be added up"),
+        ("by = \"disc\"", "sum = []", "HUSH-S007", "line 11: a sorted run has no by"),
+        ("by = \"disc\"", "by = [\"disc\"]", "HUSH-S008", "line 11, a sorted run: by must be a text"),
+        ("by = \"disc\"", "by = \"disc\", of = 3", "HUSH-S006", "unknown key of in a sorted run"),
+        ("cover = [\"admitted\"]", "cover = \"admitted\"", "HUSH-S008", "cover must be a list of texts"),
+        ("{ by = \"disc\" }", "\"disc\"", "HUSH-S008", "order must be up to 32 sorted runs"),
+        (order, &format!("{many}\n[columns.admitted]"), "HUSH-S008", "order must be up to 32 sorted runs"),
+    ] {
+        assert_eq!(file.matches(from).count(), 1, "{from}");
+        let read = from_toml(&file.replacen(from, to, 1));
+        let error = read.and_then(|schema| crate::run::check(&schema)).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}

@@ -123,6 +123,13 @@ fn head(out: &mut String, schema: &Schema) {
         }
         line(out, "]");
     }
+    if !schema.runs.is_empty() {
+        line(out, "order = [");
+        for run in &schema.runs {
+            line(out, &format!("  {},", run.written()));
+        }
+        line(out, "]");
+    }
     for note in &schema.notes {
         line(out, &format!("# {}", note_text(note)));
     }
