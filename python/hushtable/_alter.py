@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ._errors import usage
 
 Purpose = Literal[
-    "sum", "avg", "count", "variance", "stddev", "skewness", "kurtosis", "geomean", "product", "fetch"
+    "sum", "avg", "count", "variance", "stddev", "skewness", "kurtosis", "geomean", "product", "fetch", "order"
 ]
 Bound = int | float | str | decimal.Decimal | dt.date | dt.datetime
 

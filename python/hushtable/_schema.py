@@ -257,7 +257,7 @@ class Column:
     @property
     def for_(self) -> list[str]:
         """What an encrypted column is for: ``sum``, ``avg``, ``count``, ``variance``, ``stddev``, ``skewness``, ``kurtosis``,
-        ``geomean``, ``product``, ``fetch``.
+        ``geomean``, ``product``, ``fetch``, ``order``.
         """
         return list(self._facts.get("for", []))
 

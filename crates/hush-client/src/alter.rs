@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use hush_encode::clear_schema;
 use hush_keys::{OwnerSeed, TableKeys};
 use hush_plan::error::{Front, Remedy};
-use hush_plan::schema::alter::{Alteration, altered};
+use hush_plan::schema::alter::{AlterFault, Alteration, altered};
 use hush_plan::{Encoding, EncodingId, Further, Needs, PrivateEncoding, Schema, plan_further};
 use hush_remote::Progress;
 use hush_table::Manifest;
@@ -40,6 +40,7 @@ use crate::owner::OwnerKey;
 use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
 use crate::private::PrivateHalf;
+use crate::run_numbers;
 
 /// Times that the parts of an alteration are looked for: others may bring back what was written anew.
 const MOST_ROUNDS: u32 = 20;
@@ -265,10 +266,13 @@ impl Edit for Begin<'_> {
         let outgrown = if waits { outgrown } else { Vec::new() };
         self.report.encodings = new.len() as u64;
         let (cubes, next_cube) = cube::renumbered(&present.half, self.alteration, &interim);
+        let (runs, next_run) = run_numbers::renumbered(&present.half, self.alteration, &interim);
         let mut half = PrivateHalf {
             sealed: Vec::new(),
             cubes,
             next_cube,
+            runs,
+            next_run,
             encodings: in_order(kept.into_iter().chain(outgrown).chain(new)),
             schema: interim,
             pending: waits.then(|| schema.clone()),
@@ -322,9 +326,11 @@ impl Edit for Finish<'_> {
         }
         next.version = next.version.saturating_add(1);
         next.begin_generation();
-        let (cubes, next_cube) = cube::renumbered(&present.half, &Alteration::default(), &schema);
-        let sealed = present.half.sealed.clone();
-        let half = PrivateHalf { schema, encodings: kept, pending: None, sealed, cubes, next_cube };
+        let nothing = Alteration::default();
+        let (cubes, next_cube) = cube::renumbered(&present.half, &nothing, &schema);
+        let (runs, next_run) = run_numbers::renumbered(&present.half, &nothing, &schema);
+        let (sealed, encodings) = (present.half.sealed.clone(), kept);
+        let half = PrivateHalf { schema, encodings, pending: None, sealed, cubes, next_cube, runs, next_run };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);
         next.sealed_schema = self.offered.seal(&half, keys_of(self.owner, &next))?;
@@ -338,9 +344,12 @@ impl Edit for Finish<'_> {
 }
 
 fn schema_after(schema: &Schema, alteration: &Alteration) -> Result<Schema, AlterError> {
-    let next = altered(schema, alteration).map_err(|fault| AlterError::Fault(Box::new(fault)));
-    let mut next = next?;
+    let refused = |fault: AlterFault| AlterError::Fault(Box::new(fault));
+    let mut next = altered(schema, alteration).map_err(refused)?;
     hush_plan::cube::altered(schema, alteration, &mut next);
+    hush_plan::run::altered(schema, alteration, &mut next);
+    // Purposes can ask for more runs than there may be.
+    hush_plan::run::check(&next).map_err(|fault| refused(fault.into()))?;
     Ok(next)
 }
 

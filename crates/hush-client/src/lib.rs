@@ -73,6 +73,7 @@ mod release;
 mod replace;
 mod roots;
 mod rotate;
+mod run_numbers;
 mod schema_file;
 mod scheme;
 mod table;

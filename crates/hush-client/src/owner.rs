@@ -224,7 +224,8 @@ pub fn encrypt(
         workload = hush_plan::sql::parse_workload(&schema, &text)?;
     }
     for name in read_by_owner(&schema, &workload)? {
-        schema.columns.iter_mut().filter(|c| c.name == name).for_each(|c| c.add_purposes(&[Purpose::Fetch]));
+        let uncopied = schema.columns.iter_mut().filter(|column| column.name == name && !column.has_copy());
+        uncopied.for_each(|column| column.add_purposes(&[Purpose::Fetch]));
     }
     let mut needs = Needs::of_purposes(&schema)?;
     needs.merge(needs_of(&schema, &workload)?);

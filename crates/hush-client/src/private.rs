@@ -4,13 +4,16 @@
 
 #[cfg(test)]
 pub(crate) mod mutations;
+#[cfg(test)]
+mod tests;
 
 use hush_keys::TableKeys;
 use hush_plan::cube::{CubeShape, NumberedCube};
+use hush_plan::run::NumberedRun;
 use hush_plan::schema::Dimension;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{EncodingId, PrivateEncoding, Protection, Quantity, Schema, unpacked_encoding};
-use hush_table::Manifest;
+use hush_table::{Manifest, PartEntry};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -32,6 +35,10 @@ pub struct PrivateHalf {
     pub cubes: Vec<NumberedCube>,
     /// The first number that no cube has had.
     pub next_cube: u32,
+    /// Numbers of the sorted runs, in the order of [`Schema::all_runs`]. A number means one shape, as with cubes.
+    pub runs: Vec<NumberedRun>,
+    /// The first number that no run has had.
+    pub next_run: u32,
     /// The schema that the table gets once all parts have the encodings that it needs.
     pub pending: Option<Schema>,
 }
@@ -51,6 +58,12 @@ struct Stored {
     /// Absent where no cube ever was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next_cube: Option<u32>,
+    /// Absent where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<NumberedRun>,
+    /// Absent where no run ever was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_run: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<String>,
 }
@@ -68,7 +81,11 @@ impl PrivateHalf {
         let cubes = (0..).zip(&schema.cubes);
         let cubes = cubes.map(|(number, cube)| NumberedCube { number, lanes: quantities(cube) }).collect();
         let next_cube = schema.cubes.len() as u32;
-        Self { sealed: in_order(&schema), cubes, next_cube, schema, encodings, pending: None }
+        let runs = (0..).zip(schema.all_runs());
+        let runs: Vec<NumberedRun> =
+            runs.map(|(number, run)| NumberedRun::of(&schema, &run, number)).collect();
+        let (sealed, next_run) = (in_order(&schema), runs.len() as u32);
+        Self { sealed, cubes, next_cube, runs, next_run, schema, encodings, pending: None }
     }
 
     /// The columns under a seal with their numbers in a manifest.
@@ -93,6 +110,8 @@ impl PrivateHalf {
             sealed: (self.sealed != in_order(&self.schema)).then(|| self.sealed.clone()),
             cubes: self.cubes.clone(),
             next_cube: Some(self.next_cube).filter(|next| *next > 0),
+            runs: self.runs.clone(),
+            next_run: Some(self.next_run).filter(|next| *next > 0),
             pending: self.pending.as_ref().map(to_toml),
         };
         let json = serde_json::to_vec(&stored)
@@ -166,6 +185,18 @@ impl PrivateHalf {
         words.collect()
     }
 
+    /// The sorted runs in words, as the cubes: `#0 by charges within ward: 3 columns, in 2 of 4 parts`.
+    pub fn describe_runs(&self, manifest: &Manifest) -> Vec<String> {
+        let words = self.runs.iter().zip(self.schema.all_runs()).map(|(numbered, run)| {
+            let (number, columns) = (numbered.number, numbered.columns.len());
+            let columns = format!("{columns} column{}", if columns == 1 { "" } else { "s" });
+            let covered = manifest.parts.iter().filter(|part| has_run(part, number)).count();
+            let all = manifest.parts.len();
+            format!("#{number} by {}: {columns}, in {covered} of {all} parts", run.describe())
+        });
+        words.collect()
+    }
+
     /// Opens a half that [`PrivateHalf::seal`] sealed for the same encryption.
     ///
     /// # Errors
@@ -187,9 +218,26 @@ impl PrivateHalf {
         if stored.cubes.len() != schema.cubes.len() {
             return Err(unreadable("of other cubes than its numbers"));
         }
-        let next_cube = stored.next_cube.unwrap_or(0);
-        Ok(Self { schema, encodings: stored.encodings, sealed, cubes: stored.cubes, next_cube, pending })
+        if stored.runs.len() != schema.all_runs().len() {
+            return Err(unreadable("of other sorted runs than its numbers"));
+        }
+        Ok(Self {
+            schema,
+            encodings: stored.encodings,
+            sealed,
+            cubes: stored.cubes,
+            next_cube: stored.next_cube.unwrap_or(0),
+            runs: stored.runs,
+            next_run: stored.next_run.unwrap_or(0),
+            pending,
+        })
     }
+}
+
+/// Whether a part has a sorted run.
+// until parts have runs
+fn has_run(_part: &PartEntry, _number: u32) -> bool {
+    false
 }
 
 /// The place that the sealed bytes are bound to, beside the key of the table.

@@ -187,7 +187,8 @@ pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Ve
     // No server computes on what the owner reads.
     let read = read_by_owner(schema, std::slice::from_ref(&query))?;
     for column in part.columns.iter_mut().filter(|column| read.contains(&column.name)) {
-        column.purposes = vec![Purpose::Fetch];
+        let is_ordered = column.purposes.contains(&Purpose::Order);
+        column.purposes = vec![if is_ordered { Purpose::Order } else { Purpose::Fetch }];
     }
     let mut needs = needs_of(&part, std::slice::from_ref(&query))?;
     if used.is_empty() {
@@ -202,6 +203,7 @@ pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Ve
         column.protect = Protection::Drop;
     }
     hush_plan::cube::forget_lost(&mut part);
+    hush_plan::run::forget_lost(&mut part);
     // The query does not need the column that goes along, but an encrypted one must have an encoding.
     if needs.is_empty() && part.protected(Protection::Clear).next().is_none() {
         needs = Needs::of_purposes(&part)?;

@@ -4,12 +4,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use hush_plan::cube;
 use hush_plan::schema::Column;
 use hush_plan::schema::file::{
     Change, SchemaError, column_from_toml, edit, from_toml, require_approved, to_toml,
 };
-use hush_plan::{ColumnType, Protection, Schema};
+use hush_plan::{ColumnType, Protection, Schema, cube, run};
 use hush_table::profile::zone_note;
 use hush_table::source::{Declared, Source};
 
@@ -85,7 +84,7 @@ pub fn edit_schema(
     column: Option<&str>,
     changes: &[Change<'_>],
 ) -> Result<Schema, ClientError> {
-    let edited = edit(schema, column, changes).and_then(with_cubes);
+    let edited = edit(schema, column, changes).and_then(possible);
     edited.map_err(|source| ClientError::SchemaEdit { source })
 }
 
@@ -109,18 +108,23 @@ pub fn read_approved_schema(path: &Path) -> Result<Schema, ClientError> {
 /// # Errors
 /// [`ClientError::SchemaText`]: undecided columns, no approval.
 pub(crate) fn require_approval(schema: &Schema) -> Result<(), ClientError> {
-    let is_ready = require_approved(schema).and_then(|()| cube::check(schema));
+    let is_ready = require_approved(schema).and_then(|()| check(schema));
     is_ready.map_err(|source| ClientError::SchemaText { source })
 }
 
-/// The schema in a text, cubes that can be among it.
+/// The schema in a text, with cubes and sorted runs that can be.
 fn checked(text: &str) -> Result<Schema, SchemaError> {
-    from_toml(text).and_then(with_cubes)
+    from_toml(text).and_then(possible)
 }
 
-fn with_cubes(schema: Schema) -> Result<Schema, SchemaError> {
-    cube::check(&schema)?;
+fn possible(schema: Schema) -> Result<Schema, SchemaError> {
+    check(&schema)?;
     Ok(schema)
+}
+
+fn check(schema: &Schema) -> Result<(), SchemaError> {
+    cube::check(schema)?;
+    run::check(schema)
 }
 
 /// The ways in which reading `source` by the schema changes values, one sentence each: limits of measurements that stand for

@@ -127,7 +127,22 @@ pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::{Purpose, Run};
     use crate::tables::{encodings_for, patients};
+
+    #[test]
+    fn sorted_runs_are_counted_whoever_asks_for_them() {
+        let mut schema = patients();
+        let told = |schema: &Schema| of_table(schema, &[], 10).table.join("\n");
+        assert!(!told(&schema).contains("sorted runs"));
+        schema.runs = vec![Run::by("ward")];
+        schema.columns[2].purposes = vec![Purpose::Order];
+        let told = told(&schema);
+        assert!(
+            told.contains("sorted runs there are (2)") && told.contains("sealed copies there are (1)"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn quantities_that_mark_missing_values_are_named_wherever_they_come_from() {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `aggregates` lists the aggregate functions, `packing` the packings, `ways` the ways to answer; `physical` prices what the ways
-//! propose, and picks. `cube` works out the cubes of a schema.
+//! propose, and picks. `cube` works out the cubes of a schema, `run` its sorted runs.
 //!
 //! A **quantity** ([`Quantity`]) is what one encoded column holds: values, their validity, squares, products. The same
 //! reduction of a query says at encryption what is needed and at query time what is used.

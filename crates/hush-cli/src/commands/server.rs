@@ -210,11 +210,14 @@ fn private_half(args: &Info) -> Result<PrivateHalf, Error> {
     Ok(table.private_half().clone())
 }
 
-/// Cubes, and sealed and dropped columns by name, with their types.
+/// Cubes and sorted runs, and sealed and dropped columns by name, with their types.
 fn owned_columns(half: &PrivateHalf, manifest: &Manifest) -> String {
     let mut out = String::new();
     for cube in half.describe_cubes(manifest) {
         out.push_str(&format!("cube       {}\n", visible(&cube)));
+    }
+    for run in half.describe_runs(manifest) {
+        out.push_str(&format!("run        {}\n", visible(&run)));
     }
     for (label, protect) in [("sealed", Protection::Seal), ("dropped", Protection::Drop)] {
         for column in half.schema.protected(protect) {

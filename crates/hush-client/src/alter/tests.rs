@@ -277,8 +277,14 @@ fn copies_are_read_once_all_parts_have_them() {
     // Questions of an approximate column are refused without a copy, and exact with one.
     let level = "SELECT ward, MAX(level) AS m, COUNT(DISTINCT level) AS n FROM t GROUP BY ward ORDER BY ward";
     assert_eq!(table.table().plan(level).unwrap_err().code(), "HUSH-P029");
-    table.alter(giving("level", &[Purpose::Fetch]));
+    // What is to be ordered has a copy as well, for rows without a sorted run.
+    table.alter(giving("level", &[Purpose::Order]));
     table.check(&[level]);
+    let half = table.opened().half;
+    assert_eq!(
+        (half.runs.len(), half.runs[0].columns.as_slice(), half.next_run),
+        (1, &["level".to_owned()][..], 1)
+    );
 
     // A column that comes with a copy alone is not there before, and stays behind the others when it is renamed.
     let alone = r#"dose = { type = "decimal(20,3)", protect = "encrypt", for = ["fetch"] }"#;
@@ -313,6 +319,9 @@ fn copies_are_read_once_all_parts_have_them() {
     table.alter(dropping(&["load"]));
     table.columns.retain(|name| *name != "load");
     table.check(&[level, dose]);
+    table.alter(dropping(&["level"]));
+    let half = table.opened().half;
+    assert!(half.runs.is_empty() && half.next_run == 1, "its number does not come again");
 }
 
 /// Approximate columns, dates and booleans, and moments of encrypted and clear columns together.

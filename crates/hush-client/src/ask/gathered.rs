@@ -106,9 +106,7 @@ fn local_table(
         Ok(encoding)
     });
     let encodings = encodings.collect::<Result<Vec<_>, ClientError>>()?;
-    let (schema, cubes) = (table.half.schema.clone(), table.half.cubes.clone());
-    let next_cube = table.half.next_cube;
-    let half = PrivateHalf { schema, encodings, cubes, next_cube, sealed: Vec::new(), pending: None };
+    let half = PrivateHalf { encodings, sealed: Vec::new(), pending: None, ..table.half.clone() };
     local::table(half, clear, quantities, table.costs.threads)
 }
 

@@ -101,6 +101,8 @@ fn json(half: &PrivateHalf) -> String {
         sealed: None,
         cubes: Vec::new(),
         next_cube: None,
+        runs: Vec::new(),
+        next_run: None,
         pending: None,
     })
     .unwrap()
