@@ -144,8 +144,8 @@ impl RowStore<'_> {
         let id = AppendId::from_bytes(id);
         let keys = keys.present();
         let plan =
-            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half);
-        let maker = plan.cubes.maker(keys.pads.copied());
+            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_prepared(half);
+        let maker = plan.prepare.maker(keys.pads.copied(), keys.runs.copied());
         let pool = thread_pool(self.threads)?;
         let rows = Rows { source, schema, pool: &pool, memory_limit: self.memory_limit };
         let flow = rows.flow(&plan)?;
@@ -156,8 +156,8 @@ impl RowStore<'_> {
         let encrypted = rows.encrypt(&plan, flow, fingerprinted, progress, |made: Made| {
             count += made.rows as u64;
             fingerprints.extend(made.fingerprint);
-            if let Some(Encrypted { clear, chunk, cells }) = made.encrypted {
-                maker.add(&cells);
+            if let Some(Encrypted { clear, chunk, prepared }) = made.encrypted {
+                maker.add(prepared);
                 appender.push(&clear, chunk)?;
                 sent = self.destination.send(appender.stored(), sent)?;
             }

@@ -14,9 +14,11 @@ mod own;
 mod owned;
 mod prepared;
 mod rows;
+mod runs;
 
 pub use prepared::PreparedQuery;
 pub(crate) use rows::positions;
+pub(crate) use runs::OpenRuns;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
@@ -26,10 +28,9 @@ use hush_plan::{
     EncodingId, Limits, OwnerPlan, Protection, Query, QueryPlan, ServerPlan, Shown, WayName, plan_query,
 };
 use hush_remote::Progress;
-use hush_table::{CHUNK_ROWS, Manifest};
+use hush_table::{CHUNK_ROWS, Manifest, PartEntry};
 
 use crate::account::{AnswerCounts, Moved, Phases};
-use crate::cube;
 use crate::error::ClientError;
 use crate::finish::finish;
 use crate::precision::errors;
@@ -78,19 +79,26 @@ impl OwnedTable {
 
     fn plan_within(&self, sql: &str, limits: &Limits) -> Result<QueryPlan, ClientError> {
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
-        self.plan_query(&query, limits, true)
+        self.plan_query(&query, limits, None)
     }
 
-    /// Plans a query, with cubes or without.
-    fn plan_query(&self, query: &Query, limits: &Limits, with_cubes: bool) -> Result<QueryPlan, ClientError> {
+    /// Plans a query, perhaps without the cubes or the runs.
+    fn plan_query(
+        &self,
+        query: &Query,
+        limits: &Limits,
+        without: Option<WayName>,
+    ) -> Result<QueryPlan, ClientError> {
         let digest = self.manifest.digest().to_string();
         // Columns that are kept are whole, and nothing of a question is in what is asked of them. Where nothing is protected, a server answers.
         let whole = || Limits { way: Some(WayName::Fetch), hide: Shown::ALL, ..*limits };
         let limits = if self.kept.is_some() && self.reads_protected(query) { &whole() } else { limits };
         let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
         let mut site = self.site();
-        if !with_cubes {
-            site.shape.cubes.clear();
+        match without {
+            Some(WayName::Cube) => site.shape.cubes.clear(),
+            Some(WayName::Order) => site.shape.runs.clear(),
+            _ => {}
         }
         let mut plan = plan_query(schema, &encodings, &site, &digest, query, limits)?;
         if !self.manifest.manifest().generations.is_empty() {
@@ -165,7 +173,7 @@ impl OwnedTable {
                 return self.run_on_kept(cache, (plan, columns), phases, progress);
             }
         }
-        let mut query = PreparedQuery::new(plan, phases)?;
+        let mut query = self.prepared(plan, phases, progress)?;
         let mut answered = query.time("server", |request| self.evaluate(request, progress));
         if let Err(error) = &answered
             && error.is_too_many_groups()
@@ -174,11 +182,12 @@ impl OwnedTable {
             query = gathered;
             answered = query.time("server", |request| self.evaluate(request, progress));
         }
-        let cube = query.plan().owner.cells.is_some().then(|| query.plan().owner.own.clone()).flatten();
+        let owner = &query.plan().owner;
+        let cube = owner.own.clone().filter(|_| owner.cells.is_some() && owner.run.is_none());
         match (self.finish_for(query, &answered?, release), cube) {
             // A device has sent a value that no cell is for: the columns themselves answer.
             (Err(ClientError::NoCell { .. }), Some(own)) if self.limits.way.is_none() => {
-                let plan = self.plan_query(&own.query, &self.limits, false)?;
+                let plan = self.plan_query(&own.query, &self.limits, Some(WayName::Cube))?;
                 self.run_for(plan, Phases::default(), release, progress)
             }
             (finished, _) => finished,
@@ -276,7 +285,11 @@ fn require_rows(plan: &ServerPlan, counts: &AnswerCounts, manifest: &Manifest) -
     let Task::Rows(task) = &plan.task else { return Ok(()) };
     let in_chunks: u64 = counts.chunks.iter().map(|rows| (*rows).min(CHUNK_ROWS.into())).sum();
     let most = task.limit.unwrap_or(u64::MAX).min(if task.object_count() > 0 { in_chunks } else { u64::MAX });
-    let all = task.cube.map_or_else(|| manifest.living_rows(), |number| cube::rows_beside(manifest, number));
+    let sends_rows = |part: &&PartEntry| {
+        let has_cube = task.cube.is_some_and(|number| part.has_cube(number));
+        !has_cube && !task.run.as_ref().is_some_and(|run| part.has_run(run.number))
+    };
+    let all = manifest.parts.iter().filter(sends_rows).map(PartEntry::living_rows).sum::<u64>();
     if plan.predicate.is_none() && task.limit.is_none() && counts.rows != all {
         return Err(ClientError::Answer { what: "it does not have all rows of the table".into() });
     }

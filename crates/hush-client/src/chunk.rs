@@ -2,7 +2,6 @@
 //! Encrypting one chunk: every encoded column, and the sealed ones.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
@@ -18,8 +17,8 @@ use zeroize::Zeroizing;
 
 use crate::columns::ColumnKeys;
 use crate::copy;
-use crate::cube::{CubePlan, CubeRows};
 use crate::error::ClientError;
+use crate::prepare::{PreparePlan, PreparedRows};
 use crate::private::PrivateHalf;
 use crate::scheme::Scheme;
 
@@ -35,16 +34,16 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) scheme: &'a dyn Scheme,
     /// The append that the chunks are of.
     pub(crate) append: Option<AppendId>,
-    /// The cubes that their rows add to.
-    pub(crate) cubes: Arc<CubePlan>,
+    /// What is prepared of their rows.
+    pub(crate) prepare: PreparePlan,
 }
 
 /// A chunk as writers take it.
 pub(crate) struct Encrypted {
     pub(crate) clear: RecordBatch,
     pub(crate) chunk: EncodedChunk,
-    /// What its rows add to each cube.
-    pub(crate) cells: Vec<Option<CubeRows>>,
+    /// What its rows give to cubes and runs.
+    pub(crate) prepared: PreparedRows,
 }
 
 impl<'a> ChunkPlan<'a> {
@@ -61,12 +60,12 @@ impl<'a> ChunkPlan<'a> {
             Some((seal, column, *positions.get(seal.name.as_str())?))
         });
         let sealed = sealed.collect();
-        Self { keys, positions, sealed, scheme, append: None, cubes: Arc::default() }
+        Self { keys, positions, sealed, scheme, append: None, prepare: PreparePlan::default() }
     }
 
-    /// With the cubes of a table.
-    pub(crate) fn with_cubes(self, half: &PrivateHalf) -> Self {
-        Self { cubes: Arc::new(CubePlan::of(half)), ..self }
+    /// With the cubes and runs of a table.
+    pub(crate) fn with_prepared(self, half: &PrivateHalf) -> Self {
+        Self { prepare: PreparePlan::of(half), ..self }
     }
 
     /// Encrypts chunks of an append.
@@ -74,7 +73,8 @@ impl<'a> ChunkPlan<'a> {
         Self { append: Some(id), ..self }
     }
 
-    /// Encrypts the batch of this schema, of new rows or of rows that are stored already, as chunk `index`, with its clear columns and cells.
+    /// Encrypts the batch of this schema, of new rows or of rows that are stored already, as chunk `index`, with its clear columns and what is
+    /// prepared of it.
     ///
     /// # Errors
     /// As [`ChunkPlan::encrypt`]; [`ClientError::NoCell`].
@@ -86,8 +86,8 @@ impl<'a> ChunkPlan<'a> {
         is_stored: bool,
     ) -> Result<Encrypted, ClientError> {
         let chunk = self.encrypt(encryptor, index, batch)?;
-        let (clear, cells) = (clear_rows(schema, clear, batch)?, self.cubes.rows(schema, batch, is_stored)?);
-        Ok(Encrypted { clear, chunk, cells })
+        let prepared = self.prepare.rows(schema, batch, is_stored)?;
+        Ok(Encrypted { clear: clear_rows(schema, clear, batch)?, chunk, prepared })
     }
 
     /// Encrypts the batch as chunk `index` under a fresh seed.

@@ -278,8 +278,8 @@ impl<'a> Compaction<'a> {
         let id = AppendId::from_bytes(id);
         let keys = keys.present();
         let plan =
-            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_cubes(half);
-        let maker = plan.cubes.maker(keys.pads.copied());
+            ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_prepared(half);
+        let maker = plan.prepare.maker(keys.pads.copied(), keys.runs.copied());
         let pool = thread_pool(self.options.threads)?;
         let read_bytes = step.parts().iter().map(bytes_of).max().unwrap_or(0);
         let flow = flow_of(schema, &plan, &pool, self.options.memory_limit, read_bytes)?;

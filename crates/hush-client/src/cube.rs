@@ -9,7 +9,7 @@
 //! A sum is hidden by a pad that is as wide as the sum can be, used once, and made of the owner's key, the random name of the part's cubes and
 //! the number of the cube ([`PadKey`]). So the server's sums over parts are hidden by the sum of their pads.
 
-mod units;
+pub(crate) mod units;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use hush_plan::schema::alter::Alteration;
 use hush_plan::schema::{Cube, Schema};
 use hush_schemes::Values as Units;
 use hush_table::source::{ColumnData, RowBatch};
-use hush_table::{CubeSums, CubesId, Manifest, PartCubes, PartEntry, Prepared, PreparedOfPart, StoredCube};
+use hush_table::{CubeSums, CubesId, Manifest, PartCubes, StoredCube};
 use zeroize::{Zeroize, Zeroizing};
 
 use self::units::{Column, units_of};
@@ -49,6 +49,13 @@ pub(crate) struct CubeRows {
     cells: Vec<u32>,
     /// What each adds, for all lanes but the first, which counts rows.
     lanes: Vec<Vec<i128>>,
+}
+
+impl CubeRows {
+    /// What each row adds, for all lanes but the first.
+    pub(crate) fn into_lanes(mut self) -> Vec<Vec<i128>> {
+        std::mem::take(&mut self.lanes)
+    }
 }
 
 impl Drop for CubeRows {
@@ -246,13 +253,10 @@ impl CubeMaker {
         }
     }
 
-    /// What gives a writer the cubes of each part.
-    pub(crate) fn hook(&self) -> PreparedOfPart {
-        let state = self.0.clone();
-        Box::new(move |_, _| {
-            let state = state.as_ref().map(|state| state.lock().unwrap_or_else(PoisonError::into_inner));
-            Prepared { cubes: state.and_then(|mut state| state.cut()), runs: None }
-        })
+    /// The cubes of the rows so far.
+    pub(crate) fn cut(&self) -> Option<PartCubes> {
+        let state = self.0.as_ref()?;
+        state.lock().unwrap_or_else(PoisonError::into_inner).cut()
     }
 }
 
@@ -358,12 +362,6 @@ pub(crate) fn renumbered(
 pub(crate) fn rows_of_cube(manifest: &Manifest, number: u32) -> u64 {
     let covered = manifest.parts.iter().filter(|part| part.has_cube(number)).map(|part| part.rows);
     covered.fold(0, u64::saturating_add)
-}
-
-/// Rows of the parts that do not answer by a cube, without deleted ones.
-pub(crate) fn rows_beside(manifest: &Manifest, number: u32) -> u64 {
-    let beside = manifest.parts.iter().filter(|part| !part.has_cube(number));
-    beside.map(PartEntry::living_rows).sum()
 }
 
 #[cfg(test)]

@@ -30,9 +30,9 @@ pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 pub(crate) use self::parted::encrypt_parts;
 pub(crate) use self::rows::{Rows, check_memory, flow_of};
 use crate::chunk::{ChunkPlan, Encrypted};
-use crate::cube::CubeMaker;
 use crate::error::ClientError;
 use crate::pins::Pins;
+use crate::prepare::Preparer;
 use crate::private::PrivateHalf;
 use crate::roots::{DomainKeys, open_roots, seal_roots};
 use crate::scheme::Scheme;
@@ -95,8 +95,8 @@ impl Encryption<'_> {
         }
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
         let keys = DomainKeys::derive(of_domain, &half.encodings, &half.first_numbered())?;
-        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_cubes(half);
-        let maker = plan.cubes.maker(of_domain.cube_pads());
+        let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_prepared(half);
+        let maker = plan.prepare.maker(of_domain.cube_pads(), of_domain.run_seal());
         let layout = TableLayout {
             clear: clear_schema(schema),
             encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
@@ -139,7 +139,7 @@ impl Encryption<'_> {
     fn write_chunks(
         &self,
         rows: &Rows<'_>,
-        (plan, maker): (&ChunkPlan<'_>, &CubeMaker),
+        (plan, maker): (&ChunkPlan<'_>, &Preparer),
         flow: Flow,
         writer: &mut TableWriter,
         mut recorder: Option<&mut Recorder>,
@@ -150,8 +150,8 @@ impl Encryption<'_> {
             if let (Some(recorder), Some(fingerprint)) = (&mut recorder, fingerprint) {
                 recorder.chunk(fingerprint)?;
             }
-            if let Some(Encrypted { clear, chunk, cells }) = encrypted {
-                maker.add(&cells);
+            if let Some(Encrypted { clear, chunk, prepared }) = encrypted {
+                maker.add(prepared);
                 writer.push(&clear, chunk)?;
                 recorder.as_mut().map_or(Ok(()), |recorder| recorder.note(writer))?;
             }

@@ -22,6 +22,7 @@ use crate::cube;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
 use crate::private::PrivateHalf;
+use crate::run;
 use crate::table::{Costs, Evaluator, OwnedTable};
 use hush_system::memory::peak_resident_bytes;
 
@@ -255,7 +256,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         clear: manifest.clear_columns.iter().map(clear).collect(),
         sealed: Some(under_seal(manifest, half)),
         cubes: cube::spreads(manifest, half),
-        runs: BTreeMap::new(),
+        runs: run::spreads(manifest, half),
     }
 }
 

@@ -63,6 +63,7 @@ mod pins;
 mod place;
 mod policy;
 mod precision;
+mod prepare;
 mod private;
 #[cfg(all(test, target_os = "linux"))]
 mod published;
@@ -73,6 +74,7 @@ mod release;
 mod replace;
 mod roots;
 mod rotate;
+mod run;
 mod run_numbers;
 mod schema_file;
 mod scheme;

@@ -13,7 +13,7 @@ use hush_plan::run::NumberedRun;
 use hush_plan::schema::Dimension;
 use hush_plan::schema::file::{from_toml, to_toml};
 use hush_plan::{EncodingId, PrivateEncoding, Protection, Quantity, Schema, unpacked_encoding};
-use hush_table::{Manifest, PartEntry};
+use hush_table::Manifest;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -190,7 +190,7 @@ impl PrivateHalf {
         let words = self.runs.iter().zip(self.schema.all_runs()).map(|(numbered, run)| {
             let (number, columns) = (numbered.number, numbered.columns.len());
             let columns = format!("{columns} column{}", if columns == 1 { "" } else { "s" });
-            let covered = manifest.parts.iter().filter(|part| has_run(part, number)).count();
+            let covered = manifest.parts.iter().filter(|part| part.has_run(number)).count();
             let all = manifest.parts.len();
             format!("#{number} by {}: {columns}, in {covered} of {all} parts", run.describe())
         });
@@ -232,12 +232,6 @@ impl PrivateHalf {
             pending,
         })
     }
-}
-
-/// Whether a part has a sorted run.
-// until parts have runs
-fn has_run(_part: &PartEntry, _number: u32) -> bool {
-    false
 }
 
 /// The place that the sealed bytes are bound to, beside the key of the table.

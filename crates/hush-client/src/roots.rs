@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hush_keys::{OwnerSeed, PadKey, TableKeys, TableRoots};
+use hush_keys::{OwnerSeed, PadKey, SealKey, TableKeys, TableRoots};
 use hush_plan::PrivateEncoding;
 use hush_table::Manifest;
 
@@ -65,6 +65,8 @@ pub(crate) struct DomainKeys {
     pub(crate) seals: Vec<Seal>,
     /// Of the pads of cubes.
     pub(crate) pads: PadKey,
+    /// Of sorted runs.
+    pub(crate) runs: SealKey,
 }
 
 impl DomainKeys {
@@ -78,7 +80,8 @@ impl DomainKeys {
         sealed: &[(u32, &str)],
     ) -> Result<Self, ClientError> {
         let columns = ColumnKeys::derive(keys, encodings)?;
-        Ok(Self { columns, seals: seals_of(keys, sealed.iter().copied()), pads: keys.cube_pads() })
+        let seals = seals_of(keys, sealed.iter().copied());
+        Ok(Self { columns, seals, pads: keys.cube_pads(), runs: keys.run_seal() })
     }
 }
 

@@ -9,6 +9,7 @@ use hush_plan::Limits as QueryLimits;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
 
+use crate::ask::OpenRuns;
 use crate::column_cache::ColumnCache;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
@@ -52,6 +53,8 @@ pub struct OwnedTable {
     pub(crate) limits: QueryLimits,
     /// Columns that are kept here, if questions are put to them.
     pub(crate) kept: Option<ColumnCache>,
+    /// The sorted runs whose indexes are opened.
+    pub(crate) runs: OpenRuns,
 }
 
 /// Costs at the place of a table, as far as its owner knows.
@@ -187,7 +190,18 @@ impl OwnedTable {
     fn new(opened: Opened, evaluator: Evaluator, scheme: &'static dyn Scheme, costs: Costs) -> Self {
         let Opened { manifest, half, keys, releases, .. } = opened;
         let limits = QueryLimits::default();
-        Self { manifest, half, keys, releases, evaluator, scheme, costs, limits, kept: None }
+        Self {
+            manifest,
+            half,
+            keys,
+            releases,
+            evaluator,
+            scheme,
+            costs,
+            limits,
+            kept: None,
+            runs: OpenRuns::default(),
+        }
     }
 
     /// The signed manifest.

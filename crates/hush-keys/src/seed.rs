@@ -205,6 +205,11 @@ impl<'a> TableKeys<'a> {
         wiping_stack(|| PadKey::from_bytes(blake3::derive_key(CONTEXT_PADS, &self.material(&[]))))
     }
 
+    /// The key of sorted runs.
+    pub fn run_seal(&self) -> SealKey {
+        self.seal_key(CONTEXT_SEALED_RUNS, &[])
+    }
+
     /// The key of the journal of an encryption that may be interrupted.
     pub fn journal_seal(&self) -> SealKey {
         self.seal_key(CONTEXT_SEALED_JOURNAL, &[])
@@ -308,6 +313,11 @@ impl SealKey {
         plain.map(Zeroizing::new).map_err(|_| SealError::Refused)
     }
 
+    /// The same key once more.
+    pub fn copied(&self) -> Self {
+        Self(self.0.clone())
+    }
+
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(self.0.as_ref().into())
     }
@@ -324,6 +334,7 @@ const CONTEXT_SEALED_LEDGER: &str = "hushtable v2 sealed ledger of releases XCha
 const CONTEXT_SEALED_ROOTS: &str = "hushtable v2 sealed roots of domains XChaCha20-Poly1305";
 const CONTEXT_PADS: &str = "hushtable v2 key of the pads of cubes";
 const CONTEXT_RELEASE: &str = "hushtable v2 key of the noise on released numbers";
+const CONTEXT_SEALED_RUNS: &str = "hushtable v2 sealed runs XChaCha20-Poly1305";
 const CONTEXT_SEALED_SCHEMA: &str = "hushtable v2 sealed schema XChaCha20-Poly1305";
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use altered::sums_after;
 pub use altered::{after, altered, forget_lost};
 pub use axis::{Axis, Place};
-pub(crate) use grain::is_constant_on_cells;
+pub(crate) use grain::{is_constant_on_cells, literal_units};
 
 use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
 use crate::error::PlanError;

@@ -104,7 +104,7 @@ impl Fetch<'_> {
 }
 
 /// The conditions of which all must hold.
-fn conjuncts(condition: &Expr) -> Vec<&Expr> {
+pub(crate) fn conjuncts(condition: &Expr) -> Vec<&Expr> {
     match bare(condition) {
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
             [conjuncts(left), conjuncts(right)].concat()
@@ -113,7 +113,7 @@ fn conjuncts(condition: &Expr) -> Vec<&Expr> {
     }
 }
 
-fn and(left: Expr, right: Expr) -> Expr {
+pub(crate) fn and(left: Expr, right: Expr) -> Expr {
     // A disjunction keeps its parentheses, which `bare` took off.
     let nested = |expr: Expr| match expr {
         Expr::BinaryOp { op: BinaryOperator::Or | BinaryOperator::Xor, .. } => Expr::Nested(Box::new(expr)),

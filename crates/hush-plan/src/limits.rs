@@ -37,6 +37,8 @@ impl Default for Limits {
 pub enum WayName {
     /// The server adds up the cells of a cube, and the owner answers on them.
     Cube,
+    /// Blocks of a sorted run go back, and the owner answers on them and on what its index says of the others.
+    Order,
     /// The server adds ciphertexts up.
     Sum,
     /// One result for each row, which the server or the owner evaluates.
@@ -49,12 +51,13 @@ pub enum WayName {
 
 impl WayName {
     /// All of them, in the order in which they are weighed.
-    pub const ALL: [Self; 5] = [Self::Cube, Self::Sum, Self::Rows, Self::Gather, Self::Fetch];
+    pub const ALL: [Self; 6] = [Self::Cube, Self::Order, Self::Sum, Self::Rows, Self::Gather, Self::Fetch];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cube => "cube",
+            Self::Order => "order",
             Self::Sum => "sum",
             Self::Rows => "rows",
             Self::Gather => "gather",

@@ -5,6 +5,7 @@
 mod owner;
 mod predicate;
 mod query;
+mod run;
 mod server;
 
 pub use crate::aggregates::{
@@ -16,6 +17,7 @@ pub use owner::{
 };
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
 pub use query::QueryPlan;
+pub use run::{Cut, Key, Opens, Rank, RankAt, RunQuery, SegmentsQuery};
 pub use server::{
     AggregateTask, EncryptedSum, Mask, PLAN_FORMAT, PlanReadFault, RowsTask, RunRead, RunTask, ServerPlan,
     SlotExpr, Task, is_integer,

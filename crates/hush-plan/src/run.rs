@@ -9,11 +9,15 @@
 //! A **segment** is what a block has of one combination of `within` values, with `by` or without.
 
 mod altered;
+mod asked;
+mod cut;
 #[cfg(test)]
 mod tests;
 
-pub use altered::{after, altered, forget_lost};
 use serde::{Deserialize, Serialize};
+
+pub use altered::{after, altered, forget_lost};
+pub(crate) use asked::{Asking, OnRun};
 
 use crate::cube::{Lane, lanes_over};
 use crate::quantity::Quantity;
@@ -70,7 +74,7 @@ pub enum RunForm {
 }
 
 /// The number of a run in a table, and what its lanes are ([`crate::cube::NumberedCube`] says why).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NumberedRun {
     /// Its number.

@@ -8,6 +8,8 @@ mod cost;
 mod cube;
 mod fetch;
 mod gathered;
+mod order;
+mod prepared;
 mod rows;
 mod shown;
 mod sums;
@@ -28,8 +30,9 @@ pub(crate) use shown::shown_by;
 type Proposer = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
 
 /// All ways.
-const WAYS: [(WayName, Proposer); 5] = [
+const WAYS: [(WayName, Proposer); 6] = [
     (WayName::Cube, cube::plan),
+    (WayName::Order, order::plan),
     (WayName::Sum, sums::plan),
     (WayName::Rows, rows::plan),
     (WayName::Gather, gathered::plan),
@@ -98,7 +101,7 @@ pub(crate) fn proposals(case: &Case<'_>) -> Result<Proposals, PlanError> {
 /// As [`proposals`].
 #[cfg(test)]
 pub(crate) fn on_ciphertexts(case: &Case<'_>) -> Result<Proposals, PlanError> {
-    of_ways(case, &WAYS[1..4])
+    of_ways(case, &WAYS[2..5])
 }
 
 fn of_ways(case: &Case<'_>, ways: &[(WayName, Proposer)]) -> Result<Proposals, PlanError> {

@@ -14,9 +14,9 @@ use hush_exec::answer::{Answer, RowsChunk};
 use hush_plan::cube::{Axis, CubeShape, Place, plain_encoding};
 use hush_plan::plan::{CellsQuery, OwnQuery, RowsTask};
 use hush_plan::schema::{Column, Written};
-use hush_plan::{ColumnType, Protection, Schema};
+use hush_plan::{ColumnType, Protection, Quantity, Schema};
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values};
-use hush_table::{CubeSums, Manifest, PackedSums};
+use hush_table::{CubeSums, Manifest, PackedSums, PartEntry};
 
 use num_traits::ToPrimitive;
 
@@ -27,6 +27,7 @@ use crate::cube::{self, Sums, rows_of};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
 use crate::roots::RowKeys;
+use crate::table::OwnedTable;
 
 /// Builds `merged`, as for sums of a server, from cells.
 ///
@@ -46,15 +47,15 @@ pub(super) fn merge(
     let Asked { table, .. } = *asked;
     let (schema, manifest) = (&table.half.schema, table.manifest.manifest());
     let number = task.cube.ok_or_else(missing)?;
-    let declared = schema.cubes.get(cells.cube).ok_or_else(missing)?;
-    let numbered = table.half.cubes.get(cells.cube).filter(|numbered| numbered.number == number);
+    let declared = schema.cubes.get(cells.place).ok_or_else(missing)?;
+    let numbered = table.half.cubes.get(cells.place).filter(|numbered| numbered.number == number);
     let whole = CubeShape::of(schema, declared).ok().zip(numbered);
     let whole = whole.and_then(|(shape, numbered)| shape.in_order(&numbered.lanes)).ok_or_else(missing)?;
     let found = sums_of((number, &whole), answer.cells, manifest, &table.keys)?;
     let shape = read_part(&whole, cells);
     let mut sums = narrowed((&whole, &found), &shape, cells);
     let left = rows::fetched(asked, task, answer, chunks)?;
-    require_beside(left.clear.column(0), manifest, number)?;
+    require_beside(left.clear.column(0), manifest, |part| part.has_cube(number))?;
     if left.clear.num_rows() > 0 {
         let opened = own::opened_schema(schema, own);
         let batch = row_batch(&opened, &own::opened(&opened, own, &left)?);
@@ -65,16 +66,19 @@ pub(super) fn merge(
     gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
 }
 
-/// Refuses rows that are not all rows of the parts without the cube, and no others: those of other parts are in its cells.
+/// Refuses rows that are not all rows of the parts that have no cube or run, and no others: those of other parts are in it.
 ///
 /// # Errors
 /// [`ClientError::Answer`].
-fn require_beside(numbers: &ArrayRef, manifest: &Manifest, number: u32) -> Result<(), ClientError> {
-    let other =
-        || ClientError::Answer { what: "its rows are not those of the parts without the cube".into() };
+pub(super) fn require_beside(
+    numbers: &ArrayRef,
+    manifest: &Manifest,
+    is_covered: impl Fn(&PartEntry) -> bool,
+) -> Result<(), ClientError> {
+    let other = || ClientError::Answer { what: "its rows are not those of the parts that send rows".into() };
     let numbers = cast(numbers, &DataType::UInt64)?;
     let mut left = numbers.as_primitive::<UInt64Type>().values().as_ref();
-    for (place, part) in manifest.placed_parts().filter(|(_, part)| !part.has_cube(number)) {
+    for (place, part) in manifest.placed_parts().filter(|(_, part)| !is_covered(part)) {
         // Numbers rise.
         let end = place.first_row.saturating_add(part.rows);
         let count = left.partition_point(|row| *row < end);
@@ -170,7 +174,7 @@ fn narrowed((whole, found): (&CubeShape, &Sums), shape: &CubeShape, cells: &Cell
 }
 
 /// Columns that came back, as rows of a source.
-fn row_batch(schema: &Schema, clear: &RecordBatch) -> RowBatch {
+pub(super) fn row_batch(schema: &Schema, clear: &RecordBatch) -> RowBatch {
     let column = |column: &Column| Some(ColumnData::Array(clear.column_by_name(&column.name)?.clone()));
     let columns = schema.columns.iter().map(column).collect();
     RowBatch { first_row: 0, rows: clear.num_rows(), columns }
@@ -181,42 +185,58 @@ fn of_cells(
     asked: &Asked<'_>,
     (shape, sums): (&CubeShape, &Sums),
     cells: &CellsQuery,
-) -> Result<crate::table::OwnedTable, ClientError> {
+) -> Result<OwnedTable, ClientError> {
     let missing = || ClientError::Internal { what: "a cube lacks a column that it is made of" };
-    let mut schema = asked.table.half.schema.all_clear();
-    schema.columns.retain(|column| shape.axes.iter().any(|axis| axis.column == column.name));
+    let schema = asked.table.half.schema.all_clear();
     let filled: Vec<usize> = (0..sums.rows.len()).filter(|cell| sums.rows.get(*cell) > Some(&0)).collect();
-    let mut fields = Vec::new();
-    let mut columns: Vec<ArrayRef> = Vec::new();
+    let mut columns = Vec::new();
     let mut stride = shape.cells() as usize;
     for axis in &shape.axes {
         stride /= axis.len().max(1);
         let column = schema.columns.iter().find(|column| column.name == axis.column).ok_or_else(missing)?;
         let places: Vec<Place<'_>> =
             filled.iter().map(|cell| axis.place(cell / stride.max(1) % axis.len())).collect();
-        columns.push(array(column, &places)?);
-        fields.push(Field::new(&column.name, arrow_type(column.kind), true));
+        columns.push((column.clone(), array(column, &places)?));
     }
     let counts = filled.iter().map(|cell| sums.rows.get(*cell).and_then(|rows| i64::try_from(*rows).ok()));
-    columns.push(Arc::new(counts.collect::<Option<Int64Array>>().ok_or(ClientError::Overflow)?));
-    fields.push(Field::new(&cells.count, DataType::Int64, true));
-    schema.columns.push(counting(&cells.count));
-    let quantities = sums.lanes.iter().map(|lane| {
-        let sum = |cell: &usize| lane.get(*cell).map(|sum| I256::from(*sum));
-        filled.iter().map(sum).collect::<Option<_>>().map(Cells::Exact).ok_or_else(missing)
-    });
-    let quantities = quantities.collect::<Result<Vec<_>, _>>()?;
-    let encodings = shape.lanes.iter().skip(1).enumerate().map(|(place, lane)| {
-        lane.quantity.as_ref().map(|quantity| plain_encoding(place, quantity)).ok_or_else(missing)
-    });
-    let half = PrivateHalf::new(schema, encodings.collect::<Result<_, _>>()?);
-    let options = RecordBatchOptions::new().with_row_count(Some(filled.len()));
-    let clear = RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?;
+    let counts = counts.collect::<Option<_>>().ok_or(ClientError::Overflow)?;
+    let mut lanes = Vec::new();
+    for (lane, sums) in shape.lanes.iter().skip(1).zip(&sums.lanes) {
+        let sums = filled.iter().map(|cell| sums.get(*cell).copied()).collect::<Option<Vec<i128>>>();
+        lanes.push((lane.quantity.clone().ok_or_else(missing)?, sums.ok_or_else(missing)?));
+    }
+    counted(asked, columns, (&cells.count, counts), lanes)
+}
+
+/// A table in memory whose rows stand for several each: clear columns, how many rows each stands for, and sums over these.
+///
+/// # Errors
+/// None but bugs.
+pub(super) fn counted(
+    asked: &Asked<'_>,
+    columns: Vec<(Column, ArrayRef)>,
+    (count, counts): (&str, Vec<i64>),
+    sums: Vec<(Quantity, Vec<i128>)>,
+) -> Result<OwnedTable, ClientError> {
+    let mut schema = asked.table.half.schema.all_clear();
+    let rows = counts.len();
+    let mut fields: Vec<Field> =
+        columns.iter().map(|(column, _)| Field::new(&column.name, arrow_type(column.kind), true)).collect();
+    fields.push(Field::new(count, DataType::Int64, true));
+    let (described, mut arrays): (Vec<Column>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    arrays.push(Arc::new(Int64Array::from(counts)));
+    schema.columns = described.into_iter().chain([counting(count)]).collect();
+    let encodings = sums.iter().enumerate().map(|(place, (quantity, _))| plain_encoding(place, quantity));
+    let half = PrivateHalf::new(schema, encodings.collect());
+    let cells = |sums: &Vec<i128>| Cells::Exact(sums.iter().map(|sum| I256::from(*sum)).collect());
+    let quantities: Vec<Cells> = sums.iter().map(|(_, sums)| cells(sums)).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let clear = RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), arrays, &options)?;
     local::table(half, &clear, &quantities, asked.table.costs.threads)
 }
 
 /// The clear column with the number of rows of each cell.
-fn counting(name: &str) -> Column {
+pub(super) fn counting(name: &str) -> Column {
     Column {
         name: name.to_owned(),
         kind: ColumnType::Int { bits: 64 },

@@ -48,8 +48,21 @@ pub(super) fn on_columns(
 ) -> Result<Vec<RecordBatch>, ClientError> {
     let schema = opened_schema(&asked.table.half.schema, own);
     let clear = opened(&schema, own, columns)?;
+    on_batch(asked, own, schema, &clear)
+}
+
+/// The result of the query on clear columns of this schema.
+///
+/// # Errors
+/// Whatever the query refuses on clear columns.
+pub(super) fn on_batch(
+    asked: &Asked<'_>,
+    own: &OwnQuery,
+    schema: Schema,
+    clear: &RecordBatch,
+) -> Result<Vec<RecordBatch>, ClientError> {
     let half = PrivateHalf::new(schema, Vec::new());
-    let table = local::table(half, &clear, &[], asked.table.costs.threads)?;
+    let table = local::table(half, clear, &[], asked.table.costs.threads)?;
     let limits = Limits { max_groups: u64::MAX, max_answer_bytes: u64::MAX, ..Limits::default() };
     let digest = table.manifest.digest().to_string();
     let plan = plan_query(&table.half.schema, &[], &table.site(), &digest, &own.query, &limits)?;

@@ -2,11 +2,12 @@
 //! A query in two halves that need not meet: the owner plans, others evaluate wherever they are, the owner opens the answer.
 
 use hush_exec::answer::Answer;
-use hush_plan::QueryPlan;
 use hush_plan::plan::Task;
+use hush_plan::{QueryPlan, WayName};
+use hush_remote::{Progress, Silent};
 use hush_table::Digest;
 
-use super::{Outcome, answer_error, counts, require_rows, serialised};
+use super::{Asked, Outcome, answer_error, counts, require_rows, runs, serialised};
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::finish::finish;
@@ -21,12 +22,14 @@ pub struct PreparedQuery {
     gathered: Option<Box<QueryPlan>>,
     request: Vec<u8>,
     phases: Phases,
+    /// Bytes that have crossed before it is sent.
+    moved: Moved,
 }
 
 impl PreparedQuery {
     pub(super) fn new(mut plan: QueryPlan, phases: Phases) -> Result<Self, ClientError> {
         let gathered = plan.gathered.take();
-        Ok(Self { request: serialised(&plan.server)?, plan, gathered, phases })
+        Ok(Self { request: serialised(&plan.server)?, plan, gathered, phases, moved: Moved::default() })
     }
 
     /// The plan's bytes, for an engine or for workers.
@@ -63,7 +66,24 @@ impl OwnedTable {
     pub fn prepare(&self, sql: &str) -> Result<PreparedQuery, ClientError> {
         let mut phases = Phases::default();
         let plan = phases.time("plan", || self.plan(sql))?;
-        PreparedQuery::new(plan, phases)
+        self.prepared(plan, phases, &Silent)
+    }
+
+    /// A plan made ready to be sent: with the blocks that it needs of a run, whose index may have to come before.
+    pub(super) fn prepared(
+        &self,
+        mut plan: QueryPlan,
+        mut phases: Phases,
+        progress: &dyn Progress,
+    ) -> Result<PreparedQuery, ClientError> {
+        let located = phases.time("index", || self.locate(&mut plan, progress))?;
+        let Some(moved) = located else {
+            let own =
+                plan.owner.own.ok_or(ClientError::Internal { what: "a run is asked without a query" })?;
+            let plan = self.plan_query(&own.query, &self.limits, Some(WayName::Order))?;
+            return PreparedQuery::new(plan, phases);
+        };
+        Ok(PreparedQuery { moved, ..PreparedQuery::new(plan, phases)? })
     }
 
     /// Opens the answer to a query that this table has prepared: decrypts, merges, finishes.
@@ -96,14 +116,18 @@ impl OwnedTable {
         bytes: &[u8],
         release: Option<&Release<'_>>,
     ) -> Result<Outcome, ClientError> {
-        let PreparedQuery { plan, request, phases, .. } = &mut query;
-        let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
+        let PreparedQuery { plan, request, phases, moved: before, .. } = &mut query;
+        let moved = Moved { up: before.up + request.len() as u64, down: before.down + bytes.len() as u64 };
         let (batches, counts) = phases.time("decrypt", || {
             let answer = Answer::decode(bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;
             let manifest = self.manifest.manifest();
             let mut counts = counts(&answer, manifest.rows)?;
             require_rows(&plan.server, &counts, manifest)?;
+            if let (Some(run), Some(own)) = (&plan.owner.run, &plan.owner.own) {
+                let asked = &Asked { table: self, owner: &plan.owner, release: None };
+                return Ok((runs::answer(asked, (run, own), plan, &answer)?, counts));
+            }
             if let (Some(cells), Some(own)) = (&plan.owner.cells, &plan.owner.own) {
                 return Ok((self.answer_on_cells((cells, own), plan, &answer)?, counts));
             }

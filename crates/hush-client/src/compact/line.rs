@@ -12,11 +12,11 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use super::read::{Reader, Sealed};
 use super::rows::Gathered;
 use crate::chunk::Encrypted;
-use crate::cube::CubeMaker;
 use crate::destination::Destination;
 use crate::encrypt::Flow;
 use crate::error::ClientError;
 use crate::place::TablePlace;
+use crate::prepare::Preparer;
 
 /// Stored chunks, for each that may be in work, that are decrypted together: chunks of small parts have few rows.
 const CHUNKS_IN_ONE: usize = 8;
@@ -81,7 +81,7 @@ pub(super) struct Line<'a> {
     gathered: Gathered,
     next_chunk: u32,
     appender: Appender,
-    maker: CubeMaker,
+    maker: Preparer,
     /// Parts that were sent on.
     sent: usize,
 }
@@ -93,7 +93,7 @@ impl<'a> Line<'a> {
         encrypt: &'a Encrypting<'a>,
         pool: &'a rayon::ThreadPool,
         flow: Flow,
-        (appender, maker): (Appender, CubeMaker),
+        (appender, maker): (Appender, Preparer),
     ) -> Self {
         let (waiting, gathered) = (Vec::new(), Gathered::new());
         Self {
@@ -146,8 +146,8 @@ impl<'a> Line<'a> {
                 .map_init(Encryptor::new, |encryptor, (index, batch)| encrypt(encryptor, *index, batch));
             made.collect::<Result<_, ClientError>>()
         })?;
-        for Encrypted { clear, chunk, cells } in encrypted {
-            self.maker.add(&cells);
+        for Encrypted { clear, chunk, prepared } in encrypted {
+            self.maker.add(prepared);
             self.appender.push(&clear, chunk)?;
             self.sent = destination.send(self.appender.stored(), self.sent)?;
         }

@@ -137,13 +137,13 @@ fn padded_cubes_add_up() {
     let keys = owner.of_table([1; 16], [2; 16]);
     let plan = Arc::new(CubePlan::of(&half));
     let maker = plan.maker(keys.cube_pads());
-    let mut hook = maker.hook();
+    let cut = || maker.cut();
     let mut parts = Vec::new();
     let mut batches = Vec::new();
     for rows in [300, 250] {
         let batch = batch(&half.schema, &mut draw, rows);
         maker.add(&plan.rows(&half.schema, &batch, false).unwrap());
-        parts.push(hook(0, 1).cubes.unwrap());
+        parts.push(cut().unwrap());
         batches.push(batch);
     }
     assert_ne!(parts[0].id, parts[1].id);
@@ -170,7 +170,7 @@ fn padded_cubes_add_up() {
     let few = batch(&half.schema, &mut draw, 20);
     maker.add(&plan.rows(&half.schema, &few, false).unwrap());
     assert_eq!(
-        hook(0, 1).cubes.map(|cubes| cubes.numbers()),
+        cut().map(|cubes| cubes.numbers()),
         Some(vec![2]),
         "two cells take less than twenty rows, 21 do not"
     );

@@ -71,7 +71,7 @@ impl<'a> Column<'a> {
 ///
 /// # Errors
 /// [`ClientError::Internal`] for texts and floats.
-pub(super) fn units_of(kind: ColumnType, data: &ColumnData) -> Result<TypedColumn, ClientError> {
+pub(crate) fn units_of(kind: ColumnType, data: &ColumnData) -> Result<TypedColumn, ClientError> {
     let other = || ClientError::Internal { what: "a column of a cube is of another type" };
     let array = match data {
         ColumnData::Units(TypedColumn { values, valid }) => {

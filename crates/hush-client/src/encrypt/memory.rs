@@ -73,7 +73,10 @@ impl Need {
     pub(super) fn of(schema: &Schema, plan: &ChunkPlan<'_>, decode: u64) -> Self {
         // A program that does other things beside this, such as Python, has taken more already.
         let program = PROGRAM_BYTES.max(resident_bytes().unwrap_or(0));
-        let mut need = Self { fixed: program + decode + plan.cubes.bytes(), ..Self::default() };
+        let mut need = Self {
+            fixed: program + decode + plan.prepare.bytes(ROWS * u64::from(MAX_PART_CHUNKS)),
+            ..Self::default()
+        };
         for column in &schema.columns {
             let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
             need.raw += ROWS * raw_cell_bytes(column.kind);

@@ -61,7 +61,7 @@ fn is_boundary(axis: &Axis, expr: &Expr) -> bool {
 }
 
 /// A literal in units of a type, if it is exactly a value of it.
-fn literal_units(kind: ColumnType, expr: &Expr) -> Option<i128> {
+pub(crate) fn literal_units(kind: ColumnType, expr: &Expr) -> Option<i128> {
     let exact = match kind {
         ColumnType::Float { digits } => ColumnType::Decimal { precision: 38, scale: digits },
         other => other,

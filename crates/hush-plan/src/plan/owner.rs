@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::predicate::Predicate;
+use super::run::RunQuery;
 use super::server::{AggregateTask, SlotExpr};
 use crate::aggregates::{Fraction, JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::Bounds;
@@ -29,6 +30,9 @@ pub struct OwnerPlan {
     pub own: Option<OwnQuery>,
     /// Where he answers the query on the cells of a cube; [`OwnerPlan::own`] then says how he reads the rows of parts without it.
     pub cells: Option<CellsQuery>,
+    /// Where he answers on a sorted run: which blocks he opens. With [`OwnerPlan::cells`] its segments and rows are the cells, else its rows are
+    /// those of [`OwnerPlan::own`].
+    pub run: Option<RunQuery>,
     /// Whether the server was asked for sums before, and has found more groups than it adds up.
     pub after_sums: bool,
     /// Bounds of the decrypted numbers; an answer with a number beyond them is refused.
@@ -48,11 +52,11 @@ pub struct Regroup {
     pub task: AggregateTask,
 }
 
-/// A grouped query on the cells of a cube, each of which stands for its rows.
+/// A grouped query on the cells of a cube, or on the segments of a run, each of which stands for its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellsQuery {
-    /// Place of the cube in the schema.
-    pub cube: usize,
+    /// Place of the cube or of the run in the schema.
+    pub place: usize,
     /// The dimensions that are read, as clear columns.
     pub clear: Vec<String>,
     /// Name of a further clear column with the number of rows of each cell.

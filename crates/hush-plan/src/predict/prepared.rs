@@ -4,6 +4,7 @@
 use super::Work;
 use crate::plan::RunRead;
 use crate::quantity::Quantity;
+use crate::run::NumberedRun;
 
 /// Number of cells and of lanes before the cells of an answer.
 const CELLS_HEAD_BYTES: u64 = 5;
@@ -17,6 +18,8 @@ const PIECE_ENTRY_BYTES: u64 = 12;
 pub struct RunSpread {
     /// Its place in the schema.
     pub place: usize,
+    /// Its number, and what its columns and lanes are.
+    pub numbered: NumberedRun,
     /// The run of each part that answers by it, in row order.
     pub parts: Vec<Option<RunSize>>,
 }

@@ -98,6 +98,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             owned,
             regroup: None,
             own: None,
+            run: None,
             cells: None,
             after_sums: false,
             bounds: Bounds {

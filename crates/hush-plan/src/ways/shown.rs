@@ -2,12 +2,18 @@
 //! What a question shows the server, beside the columns that it names: found from the plan that is sent, so that no way can say less of itself.
 
 use crate::limits::{Facet, Shown};
-use crate::plan::{ServerPlan, SlotExpr, Task};
+use crate::plan::{RowsTask, RunRead, RunTask, ServerPlan, SlotExpr, Task};
 use crate::sql::has_literal;
 
 /// What a plan shows.
 pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     let has_condition = plan.predicates().next().is_some();
+    let (reads_blocks, by_values) = match &plan.task {
+        Task::Rows(RowsTask {
+            run: Some(RunTask { read: RunRead::Blocks { by_values, .. }, .. }), ..
+        }) => (true, *by_values),
+        _ => (false, false),
+    };
     let (has_groups, has_limit, has_constant) = match &plan.task {
         Task::Aggregate(task) => (!task.keys.is_empty(), false, false),
         Task::Rows(task) => (false, task.limit.is_some(), task.programs.iter().any(names_constant)),
@@ -15,8 +21,8 @@ pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     let has_constant = has_constant || plan.expressions().any(has_literal);
     let found = [
         (Facet::Constants, has_constant || has_condition || has_limit),
-        (Facet::Pattern, has_condition || has_limit),
-        (Facet::Sizes, has_condition || has_groups || has_limit),
+        (Facet::Pattern, has_condition || has_limit || reads_blocks),
+        (Facet::Sizes, has_condition || has_groups || has_limit || by_values),
     ];
     found.into_iter().filter_map(|(facet, is_shown)| is_shown.then_some(facet)).collect()
 }

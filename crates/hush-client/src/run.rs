@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sorted runs at the owner's: the rows of a part once more, in the order of a column, in sealed blocks.
+//!
+//! ```text
+//! encrypt:  chunk ─ RunPlan::rows ─▶ values of its rows ─ RunMaker ─▶ sorted, cut into blocks, sealed, shuffled; index
+//! ask:      index ─ ask::runs ─▶ places of blocks ─ server ─▶ blocks ─ OpenRun ─▶ rows
+//! ```
+//!
+//! Blocks are of equal size and lie in a random order, and each is sealed for its place, as the index is. So a file tells how many rows there
+//! are, and a read tells that some block was read.
+
+mod columns;
+mod index;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hush_keys::{SEAL_OVERHEAD_BYTES, SealKey};
+use hush_plan::cube::CubeShape;
+use hush_plan::predict::{RunSize, RunSpread};
+use hush_plan::run::{BLOCK_ROWS, NumberedRun, RunColumn, RunForm, RunShape};
+use hush_plan::schema::{ColumnType, Schema};
+use hush_table::manifest::StoredRun;
+use hush_table::source::RowBatch;
+use hush_table::{Manifest, PartEntry, PartRuns, RunBytes, RunsId};
+use zeroize::{Zeroize, Zeroizing};
+
+pub(crate) use self::columns::RunValues;
+use self::columns::{pack, unpack};
+pub(crate) use self::index::{RunIndex, Segment};
+use crate::cube::rows_of;
+use crate::error::ClientError;
+use crate::private::PrivateHalf;
+
+/// Bits of the number of a row in its part.
+const ROW_BITS: u8 = 19;
+
+/// The sorted runs of a table, worked out.
+#[derive(Default)]
+pub(crate) struct RunPlan {
+    runs: Vec<(u32, RunShape)>,
+}
+
+/// What rows have for a run.
+pub(crate) struct RunRows {
+    /// The columns of the shape.
+    columns: Vec<RunValues>,
+    /// What each row adds, of all lanes but the first.
+    lanes: Vec<Vec<i128>>,
+}
+
+impl Drop for RunRows {
+    fn drop(&mut self) {
+        self.lanes.zeroize();
+    }
+}
+
+/// The shape of a run of a table, by its place.
+pub(crate) fn shape_of(half: &PrivateHalf, place: usize) -> Option<(&NumberedRun, RunShape)> {
+    let numbered = half.runs.get(place)?;
+    let runs = half.schema.all_runs();
+    let shape = RunShape::of(&half.schema, runs.get(place)?).ok()?.in_order(numbered)?;
+    Some((numbered, shape))
+}
+
+/// The runs that questions can be put to, and the parts that they cover.
+pub(crate) fn spreads(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<u32, RunSpread> {
+    let spread = (0..half.runs.len()).filter_map(|place| {
+        let (numbered, _) = shape_of(half, place)?;
+        let size = |part: &PartEntry| {
+            let StoredRun { index_bytes, blocks, block_bytes, .. } = part.run(numbered.number)?.run;
+            Some(RunSize { index_bytes, blocks, block_bytes })
+        };
+        let parts: Vec<Option<RunSize>> = manifest.parts.iter().map(size).collect();
+        let is_there = parts.iter().any(Option::is_some);
+        is_there.then(|| (numbered.number, RunSpread { place, numbered: numbered.clone(), parts }))
+    });
+    spread.collect()
+}
+
+impl RunPlan {
+    /// Works out the runs of a table. One that there cannot be any more is left out: where parts lack it, rows come back.
+    pub(crate) fn of(half: &PrivateHalf) -> Self {
+        let runs = (0..half.runs.len()).filter_map(|place| shape_of(half, place));
+        Self { runs: runs.map(|(numbered, shape)| (numbered.number, shape)).collect() }
+    }
+
+    /// Most bytes of memory that the rows of a part take for all runs, for each row.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        // As they come and as they are packed; texts take more.
+        let of_run = |shape: &RunShape| 32 * (shape.columns.len() + shape.lanes.len()) as u64;
+        self.runs.iter().map(|(_, shape)| of_run(shape)).sum()
+    }
+
+    /// What the rows of a batch of this schema have for each run; `None` where a value is outside of a column's bounds.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`] for a column that was not read.
+    pub(crate) fn rows(
+        &self,
+        schema: &Schema,
+        batch: &RowBatch,
+    ) -> Result<Vec<Option<RunRows>>, ClientError> {
+        self.runs.iter().map(|(_, shape)| rows(shape, schema, batch)).collect()
+    }
+
+    /// Makes the runs of parts, sealed under this key.
+    pub(crate) fn maker(self: &Arc<Self>, key: SealKey) -> RunMaker {
+        let open = self.runs.iter().map(|(_, shape)| Some(Gathered::none(shape))).collect();
+        let state = State { plan: Arc::clone(self), key, open };
+        RunMaker((!self.runs.is_empty()).then(|| Arc::new(Mutex::new(state))))
+    }
+}
+
+fn rows(shape: &RunShape, schema: &Schema, batch: &RowBatch) -> Result<Option<RunRows>, ClientError> {
+    let missing = || ClientError::Internal { what: "a column of a run was not read" };
+    let positions = schema.positions();
+    let mut columns = Vec::with_capacity(shape.columns.len());
+    for column in &shape.columns {
+        let place = *positions.get(column.name.as_str()).ok_or_else(missing)?;
+        let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
+        let Some(values) = RunValues::of(column, data)? else { return Ok(None) };
+        columns.push(values);
+    }
+    Ok(Some(RunRows { columns, lanes: lanes_of(shape, schema, batch)? }))
+}
+
+/// What each row of a batch adds to the sums of a run, of all lanes but the first.
+///
+/// # Errors
+/// [`ClientError::Internal`] for a column that was not read.
+pub(crate) fn lanes_of(
+    shape: &RunShape,
+    schema: &Schema,
+    batch: &RowBatch,
+) -> Result<Vec<Vec<i128>>, ClientError> {
+    // A cube without dimensions.
+    let all = CubeShape { axes: Vec::new(), lanes: shape.lanes.clone() };
+    Ok(rows_of(&all, schema, batch)?.into_lanes())
+}
+
+/// Gathers the rows of a part as they are written, and gives its runs when it is cut.
+#[derive(Clone)]
+pub(crate) struct RunMaker(Option<Arc<Mutex<State>>>);
+
+struct State {
+    plan: Arc<RunPlan>,
+    key: SealKey,
+    /// Of each run the rows of the part so far; `None` if it cannot have one.
+    open: Vec<Option<Gathered>>,
+}
+
+/// The rows of a part so far.
+struct Gathered {
+    columns: Vec<RunValues>,
+    lanes: Vec<Vec<i128>>,
+}
+
+impl Drop for Gathered {
+    fn drop(&mut self) {
+        self.lanes.zeroize();
+    }
+}
+
+impl RunMaker {
+    /// Adds the rows of the next chunk, before it is written.
+    pub(crate) fn add(&self, rows: Vec<Option<RunRows>>) {
+        let Some(state) = &self.0 else { return };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        for (gathered, rows) in state.open.iter_mut().zip(rows) {
+            match (gathered.as_mut(), rows) {
+                (Some(gathered), Some(rows)) => gathered.append(rows),
+                _ => *gathered = None,
+            }
+        }
+    }
+
+    /// The runs of the rows so far.
+    pub(crate) fn cut(&self) -> Option<PartRuns> {
+        let state = self.0.as_ref()?;
+        state.lock().unwrap_or_else(PoisonError::into_inner).cut()
+    }
+}
+
+impl State {
+    fn cut(&mut self) -> Option<PartRuns> {
+        let mut id = [0; 16];
+        // Without randomness there is no run; whatever else needs some will say so.
+        let is_named = hush_ring::os_random(&mut id).is_ok();
+        let mut runs = Vec::new();
+        for ((number, shape), open) in self.plan.runs.iter().zip(&mut self.open) {
+            let gathered = open.replace(Gathered::none(shape));
+            let made = gathered.filter(|gathered| is_named && gathered.len() > 0);
+            runs.extend(made.and_then(|gathered| gathered.seal(shape, &self.key, (&id, *number))));
+        }
+        runs.sort_by_key(|run: &RunBytes| run.number);
+        (!runs.is_empty()).then_some(PartRuns { id: RunsId::from_bytes(id), runs })
+    }
+}
+
+impl Gathered {
+    fn none(shape: &RunShape) -> Self {
+        let lanes = shape.lanes.iter().skip(1).map(|_| Vec::new()).collect();
+        Self { columns: shape.columns.iter().map(RunValues::empty).collect(), lanes }
+    }
+
+    fn len(&self) -> usize {
+        self.columns.first().map_or(0, RunValues::len)
+    }
+
+    fn append(&mut self, mut rows: RunRows) {
+        let columns = std::mem::take(&mut rows.columns);
+        self.columns.iter_mut().zip(columns).for_each(|(column, more)| column.append(more));
+        self.lanes.iter_mut().zip(&rows.lanes).for_each(|(lane, more)| lane.extend_from_slice(more));
+    }
+
+    /// The rows in order.
+    fn sorted(&self, shape: &RunShape) -> Vec<u32> {
+        let mut rows: Vec<u32> = (0..self.len() as u32).collect();
+        let by = self.columns.get(shape.within);
+        if let Some(numbers) =
+            by.filter(|by| shape.within == 0 && by.is_whole()).and_then(RunValues::as_numbers)
+        {
+            // Side by side they are sorted thrice as quickly.
+            let mut pairs: Vec<(u128, u32)> = numbers.iter().copied().zip(0..).collect();
+            pairs.sort_unstable();
+            rows = pairs.iter().map(|(_, row)| *row).collect();
+            pairs.iter_mut().for_each(|(number, _)| number.zeroize());
+            return rows;
+        }
+        let keys = &self.columns[..=shape.within];
+        rows.sort_unstable_by(|one, other| {
+            let compared = keys.iter().map(|column| column.compare(*one as usize, *other as usize));
+            compared.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then).then(one.cmp(other))
+        });
+        rows
+    }
+
+    /// Sorts, cuts and seals; `None` without randomness.
+    fn seal(&self, shape: &RunShape, key: &SealKey, run: (&[u8; 16], u32)) -> Option<RunBytes> {
+        let sorted = self.sorted(shape);
+        let numbers = RunValues::numbers((0..self.len() as u128).collect());
+        let number_column = row_number();
+        let stored = shape.columns.iter().zip(&self.columns).skip(shape.within);
+        let stored: Vec<(&RunColumn, &RunValues)> =
+            std::iter::once((&number_column, &numbers)).chain(stored).collect();
+        let blocks: Vec<&[u32]> = sorted.chunks(BLOCK_ROWS as usize).collect();
+        let mut plain: Vec<Zeroizing<Vec<u8>>> =
+            blocks.iter().map(|rows| Zeroizing::new(pack(&stored, rows))).collect();
+        let longest = plain.iter().map(|block| block.len()).max()?;
+        let places = shuffled(blocks.len() as u32)?;
+        let mut in_file = vec![0; blocks.len()];
+        places.iter().zip(0..).for_each(|(place, block)| in_file[*place as usize] = block);
+        let mut sealed = Vec::with_capacity(blocks.len() * (longest + SEAL_OVERHEAD_BYTES));
+        for (place, block) in (0..).zip(in_file) {
+            let block: &mut Zeroizing<Vec<u8>> = &mut plain[block];
+            block.resize(longest, 0);
+            sealed.extend(key.seal(&place_of(run, Some(place)), block).ok()?);
+        }
+        let index = Zeroizing::new(self.index(shape, &blocks, &places).encode(shape)?);
+        let index = key.seal(&place_of(run, None), &index).ok()?;
+        let block_bytes = u32::try_from(longest + SEAL_OVERHEAD_BYTES).ok()?;
+        Some(RunBytes { number: run.1, index: index.into(), block_bytes, blocks: sealed.into() })
+    }
+
+    fn index(&self, shape: &RunShape, blocks: &[&[u32]], places: &[u32]) -> RunIndex {
+        let keys = &self.columns[..shape.within];
+        let by = &self.columns[shape.within];
+        let is_same = |columns: &[RunValues], one: u32, other: u32| {
+            columns.iter().all(|column| column.compare(one as usize, other as usize).is_eq())
+        };
+        let (mut segments, mut firsts): (Vec<Segment>, Vec<u32>) = (Vec::new(), Vec::new());
+        // Of each group a row, and the last one that has a value.
+        let mut groups: Vec<(u32, u32)> = Vec::new();
+        for (rows, block) in blocks.iter().zip(places) {
+            let mut open = false;
+            for row in *rows {
+                let is_new = groups.last().is_none_or(|(first, _)| !is_same(keys, *first, *row));
+                let before = firsts.last().filter(|_| open && !is_new);
+                let goes_on = before.is_some_and(|first| by.has(*first as usize) == by.has(*row as usize));
+                if is_new {
+                    groups.push((*row, *row));
+                }
+                if let Some((_, last)) = groups.last_mut()
+                    && by.has(*row as usize)
+                {
+                    *last = *row;
+                }
+                if !goes_on {
+                    let group = groups.len() as u32 - 1;
+                    let sums = vec![0; self.lanes.len()];
+                    segments.push(Segment { block: *block, rows: 0, group, sums });
+                    firsts.push(*row);
+                    open = true;
+                }
+                if let Some(segment) = segments.last_mut() {
+                    segment.rows += 1;
+                    for (sum, lane) in segment.sums.iter_mut().zip(&self.lanes) {
+                        // 512 numbers of lanes that have at most 126 bits together.
+                        *sum = sum.wrapping_add(lane.get(*row as usize).copied().unwrap_or(0));
+                    }
+                }
+            }
+        }
+        let of = |rows: Vec<u32>| rows.into_iter().map(|row| row as usize);
+        let of_groups: Vec<u32> = groups.iter().map(|(row, _)| *row).collect();
+        RunIndex {
+            segments,
+            firsts: by.at(of(firsts)),
+            within: keys.iter().map(|column| column.at(of(of_groups.clone()))).collect(),
+            lasts: by.at(of(groups.iter().map(|(_, last)| *last).collect())),
+        }
+    }
+}
+
+/// The column of the numbers of rows in their part.
+fn row_number() -> RunColumn {
+    let form = RunForm::Units { low: 0, bits: ROW_BITS };
+    RunColumn { name: String::new(), kind: ColumnType::Int { bits: 32 }, nullable: false, form }
+}
+
+/// The place that an index, or a block by its place in the file, is sealed for.
+fn place_of((id, number): (&[u8; 16], u32), block: Option<u32>) -> Vec<u8> {
+    let what = if block.is_some() { b"block" } else { b"index" };
+    [b"run".as_slice(), id, &number.to_le_bytes(), what, &block.unwrap_or_default().to_le_bytes()].concat()
+}
+
+/// The first so many numbers in a random order; `None` without randomness.
+fn shuffled(count: u32) -> Option<Vec<u32>> {
+    let mut numbers: Vec<(u64, u32)> = Vec::with_capacity(count as usize);
+    let mut random = vec![0; count as usize * 8];
+    hush_ring::os_random(&mut random).ok()?;
+    // Random keys in their order: two are equal with probability 2^-44 at most.
+    numbers.extend(
+        random
+            .chunks_exact(8)
+            .zip(0..)
+            .map(|(key, number)| (u64::from_le_bytes(key.try_into().unwrap_or_default()), number)),
+    );
+    numbers.sort_unstable();
+    Some(numbers.into_iter().map(|(_, number)| number).collect())
+}
+
+/// A run of a part, whose index its owner has opened.
+pub(crate) struct OpenRun {
+    /// Of the part's file.
+    id: [u8; 16],
+    number: u32,
+    pub(crate) index: RunIndex,
+}
+
+/// Rows of a block.
+pub(crate) struct BlockRows {
+    /// The number of each in its part.
+    pub(crate) numbers: Vec<u32>,
+    /// `by` and the columns behind it.
+    pub(crate) columns: Vec<RunValues>,
+}
+
+impl OpenRun {
+    /// Opens an index.
+    ///
+    /// # Errors
+    /// [`ClientError::Answer`] for bytes that were not sealed for it.
+    pub(crate) fn open(
+        (id, number, blocks): (RunsId, u32, u32),
+        shape: &RunShape,
+        key: &SealKey,
+        sealed: &[u8],
+    ) -> Result<Self, ClientError> {
+        let other = || ClientError::Answer { what: "the index of a run is not that of its part".into() };
+        let id = *id.as_bytes();
+        let plain = key.open(&place_of((&id, number), None), sealed).map_err(|_| other())?;
+        let index = RunIndex::decode(shape, blocks, &plain).ok_or_else(other)?;
+        Ok(Self { id, number, index })
+    }
+
+    /// Opens the block at a place.
+    ///
+    /// # Errors
+    /// [`ClientError::Answer`] for bytes that were not sealed for it.
+    pub(crate) fn block(
+        &self,
+        shape: &RunShape,
+        key: &SealKey,
+        place: u32,
+        sealed: &[u8],
+    ) -> Result<BlockRows, ClientError> {
+        let other = || ClientError::Answer { what: "a block of a run is not that of its place".into() };
+        let plain = key.open(&place_of((&self.id, self.number), Some(place)), sealed).map_err(|_| other())?;
+        let rows = self.index.segments.iter().filter(|segment| segment.block == place);
+        let rows = rows.map(|segment| segment.rows).sum();
+        let number = row_number();
+        let columns: Vec<&RunColumn> =
+            std::iter::once(&number).chain(shape.columns.iter().skip(shape.within)).collect();
+        let mut values = unpack(&columns, rows, &mut plain.as_slice()).ok_or_else(other)?;
+        let columns = values.split_off(1);
+        let numbers = values.first().and_then(RunValues::as_numbers).unwrap_or_default();
+        Ok(BlockRows { numbers: numbers.iter().map(|number| *number as u32).collect(), columns })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The way of sorted runs: some blocks of each part's run come back, and the owner answers on their rows and on what the index says of the others
+//! ([`crate::run`]).
+//!
+//! *What it shows.* That this run was asked for, and places of blocks in files, which say nothing of the values in them; the same place is known
+//! again. As many blocks of each part are read as the question needs of one, but where all rows that match come back: then their number shows
+//! about how many these are. Parts without the run, and parts with deleted rows, give back their rows, as for a cube.
+
+use super::prepared::{beside, on_sums};
+use super::{Case, Proposal};
+use crate::error::PlanError;
+use crate::limits::WayName;
+use crate::plan::{Opens, OwnerPlan, RowsTask, RunQuery, RunRead, RunTask, Task};
+use crate::predict::{ASSUMED_GROUPS, RunSize, RunSpread};
+use crate::run::{Asking, BLOCK_ROWS, OnRun, RunShape};
+
+/// Proposes each run that answers the query.
+///
+/// # Errors
+/// None: where a run does not answer, or rows without it cannot come back, there is no proposal.
+pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
+    let runs = case.schema.all_runs();
+    let proposals = case.shape.runs.iter().filter_map(|(number, spread)| {
+        let run = runs.get(spread.place)?;
+        let shape = &RunShape::of(case.schema, run).ok()?.in_order(&spread.numbered)?;
+        let (query, rows) = (case.query, case.catalog.rows());
+        let asking = Asking { schema: case.schema, place: spread.place, run, shape, query, rows };
+        let found = match asking.on_segments() {
+            Some((run, on_run)) => (run, Some(on_run)),
+            None => (asking.on_rows()?, None),
+        };
+        of_run(case, (*number, spread), &asking, found)
+    });
+    Ok(proposals.collect())
+}
+
+fn of_run(
+    case: &Case<'_>,
+    (number, spread): (u32, &RunSpread),
+    asking: &Asking<'_>,
+    (run, on_run): (RunQuery, Option<OnRun>),
+) -> Option<Proposal> {
+    let by_values = run.opens == Opens::Matching;
+    let sizes: Vec<RunSize> = spread.parts.iter().flatten().copied().collect();
+    let of_parts = sizes.iter().map(|size| (0..expected(&run, asking, size)).collect()).collect();
+    let task = RunTask { number, read: RunRead::Blocks { of_parts, by_values } };
+    let left = Task::Rows(RowsTask { run: Some(task.clone()), ..RowsTask::default() });
+    let mut rows = beside(case, &case.shape.read_by(&left))?;
+    let mut owner = OwnerPlan { own: rows.own.take(), run: Some(run), ..OwnerPlan::default() };
+    if let Some(OnRun { grouped, lanes, count }) = on_run {
+        let read = case.query.columns();
+        let within = asking.run.within.iter().chain([&asking.run.by]);
+        let clear = within.filter(|name| read.contains(*name)).cloned().collect();
+        let row_of = |lane: usize| asking.shape.lanes.get(lane).map(|lane| &lane.row);
+        let place = (spread.place, clear, count);
+        owner.cells = Some(on_sums(case, (&grouped, &lanes), row_of, place, &mut rows.bounds)?);
+        (owner.aggregates, owner.final_sql) = (grouped.outputs, grouped.final_sql);
+    }
+    let index_bytes: u64 = sizes.iter().map(|size| u64::from(size.index_bytes)).sum();
+    let mut tells = vec![
+        format!("that run {number} was asked for"),
+        "places of blocks in its files, and when the same are read again".to_owned(),
+    ];
+    if by_values {
+        tells.push("how many blocks have rows that match".to_owned());
+    }
+    tells.extend(rows.tells("run"));
+    let (bounds, cost) = (std::mem::take(&mut rows.bounds), rows.cost);
+    Some(Proposal {
+        name: WayName::Order,
+        what: format!("blocks of run {number} come back, and once its index of {index_bytes} bytes"),
+        task: Task::Rows(RowsTask { run: Some(task), ..rows.task }),
+        filter: None,
+        owner: OwnerPlan { bounds, ..owner },
+        cost,
+        clear_bytes: rows.clear_bytes + index_bytes,
+        tells,
+    })
+}
+
+/// Blocks of a part that a question is expected to read; the index decides.
+fn expected(run: &RunQuery, asking: &Asking<'_>, size: &RunSize) -> u32 {
+    let groups = if asking.run.within.is_empty() { 1 } else { ASSUMED_GROUPS };
+    // Both sides of a literal are in the same block.
+    let literals = run.cuts.chunk_by(|one, other| one.at == other.at).count() as u64;
+    let pairs = run.cuts.windows(2).filter(|pair| pair[0].at == pair[1].at).count() as u64;
+    let blocks = match &run.opens {
+        Opens::Parted(ranks) => groups * (literals + 2 * ranks.len() as u64),
+        Opens::First { rows, .. } => groups * (literals + 1) + rows.div_ceil(u64::from(BLOCK_ROWS)),
+        Opens::Matching if pairs > 0 && pairs == literals => 2 * literals,
+        Opens::Matching => u64::from(size.blocks / 4).max(1),
+    };
+    u32::try_from(blocks).unwrap_or(u32::MAX).min(size.blocks)
+}
