@@ -52,6 +52,8 @@ pub(crate) enum Benchmark {
     Delete(Delete),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
+    /// Medians, ends, first rows and ranges from sorted runs, beside columns that come back
+    Runs(Runs),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
     #[command(name = "lwe-agcd", visible_alias = "W2")]
     LweAgcd(LweAgcd),
@@ -172,6 +174,22 @@ pub(crate) struct Cubes {
     /// Rows of the table
     #[arg(long, default_value_t = 6_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) rows: u64,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// Rows of the table
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: u64,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+/// What questions of cubes and of runs have in common.
+#[derive(Debug, Args)]
+pub(crate) struct Asking {
     /// Seed of the table
     #[arg(long, default_value_t = 2024)]
     pub(crate) seed: u64,
@@ -463,10 +481,10 @@ impl Conditions {
     }
 }
 
-impl Cubes {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> cubes::Options {
-        cubes::Options { rows: self.rows, seed: self.seed, repeat: self.repeat, threads }
+impl Asking {
+    /// The same for the benchmark, of so many rows.
+    pub(crate) fn options(&self, rows: u64, threads: usize) -> cubes::Options {
+        cubes::Options { rows, seed: self.seed, repeat: self.repeat, threads }
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use hush::{Error, ProfileInUse};
 use hush_bench::{
     BenchError, analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption,
-    libraries, predictions, split_table,
+    libraries, predictions, runs, split_table,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::args::{
     Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Cubes, Delete, EdgeGrid,
-    Encryption, Libraries, LweAgcd, Predictions, SplitTable,
+    Encryption, Libraries, LweAgcd, Predictions, Runs, SplitTable,
 };
 
 /// Runs a benchmark and prints its report.
@@ -35,6 +35,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Delete(args) => delete(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
+        Benchmark::Runs(args) => runs(args, threads),
         Benchmark::LweAgcd(args) => lwe_agcd(args),
     }
 }
@@ -97,10 +98,17 @@ fn conditions(args: &Conditions, threads: usize) -> Result<(), Error> {
 }
 
 fn cubes(args: &Cubes, threads: usize) -> Result<(), Error> {
-    let options = args.options(threads);
+    let options = args.asking.options(args.rows, threads);
     let measured = cubes::run(&options).map_err(to_error)?;
-    report(args.json, &measured, || cubes::text(&options, &measured))?;
+    report(args.asking.json, &measured, || cubes::text(&options, &measured))?;
     all_right("question", cubes::wrong(&measured))
+}
+
+fn runs(args: &Runs, threads: usize) -> Result<(), Error> {
+    let options = args.asking.options(args.rows, threads);
+    let measured = runs::run(&options).map_err(to_error)?;
+    report(args.asking.json, &measured, || runs::text(&options, &measured))?;
+    all_right("question", runs::wrong(&measured))
 }
 
 fn appends(args: &Appends, threads: usize) -> Result<(), Error> {

@@ -5,19 +5,18 @@
 //! rules of that benchmark do not admit. Server and owner are one process. Every result is compared with that of the same rows in the clear.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
 
-use hush::{EncryptOptions, OwnedTable, OwnerKey, Pins, QueryLimits, Silent, WayName};
+use hush::WayName;
 use serde::Serialize;
 
 use crate::BenchError;
 use crate::aligned::{align, figure_text};
 use crate::analytics::{cells, relative_error};
+pub use crate::prepared::Options;
+use crate::prepared::{Stored, Tables, check};
 use crate::split_table::{Check, median};
 use crate::synthetic::mix;
-use crate::usage::ProcessUsage;
 
 /// The questions, each with a name, and with a mark where a constant goes.
 const QUERIES: [(&str, &str, &[&str]); 2] = [
@@ -35,23 +34,8 @@ const QUERIES: [(&str, &str, &[&str]); 2] = [
 ];
 /// Constants that take the place of the marks: what is sent must not depend on them.
 const CONSTANTS: u64 = 100;
-/// Doubles from the same exact sums differ in their last bits at most.
-const TOLERANCE: f64 = 1e-12;
 /// Days from the first to the last, as TPC-H ships.
 const DAYS: u64 = 2526;
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Rows.
-    pub rows: u64,
-    /// Seed of the table.
-    pub seed: u64,
-    /// Repetitions of each question.
-    pub repeat: u32,
-    /// Threads.
-    pub threads: usize,
-}
 
 /// One question.
 #[derive(Clone, Debug, Serialize)]
@@ -90,36 +74,21 @@ pub struct Report {
 /// # Errors
 /// Hushtable refuses, or files cannot be written.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
-    let directory = tempfile::tempdir()?;
-    let csv = directory.path().join("lines.csv");
-    write_rows(&csv, options)?;
-    let key = OwnerKey::temporary().map_err(hush::Error::from)?;
-    let table = |form: Stored| encrypt(directory.path(), &csv, form, &key, options);
-    let (clear, _) = table(Stored::Clear)?;
-    let mut made = Vec::new();
-    let mut cubes = PathBuf::new();
-    // In turns, so that both meet the same neighbours on the machine.
-    for _ in 0..3 {
-        let (_, without) = table(Stored::Encrypted)?;
-        let (with_cubes, with) = table(Stored::Cubes)?;
-        made.push((with - without) * 1e6 / options.rows as f64);
-        cubes = with_cubes;
-    }
-    let present = OwnedTable::open_directory(&cubes, &key, &Pins::forgetful(), options.threads);
-    let present = present.map_err(hush::Error::from)?;
-    let parts = present.manifest().manifest().parts.iter();
-    let stored: u64 = parts.filter_map(|part| part.cubes.as_ref()).map(|cubes| cubes.file.bytes).sum();
-    let queries = QUERIES.iter().map(|query| measure(query, (&clear, &cubes), &key, options));
+    let rows = options.rows;
+    let tables = Tables::new(options, |out| write_rows(out, options), |form| schema(form, rows))?;
+    let stored = tables.bytes(|manifest| {
+        manifest.parts.iter().filter_map(|part| part.cubes.as_ref()).map(|cubes| cubes.file.bytes).sum()
+    })?;
+    let queries = QUERIES.iter().map(|query| measure(query, &tables, options));
     Ok(Report {
-        stored_bytes_a_row: stored as f64 / options.rows as f64,
-        made_us_a_row: median(&made),
+        stored_bytes_a_row: stored as f64 / rows as f64,
+        made_us_a_row: tables.made_us_a_row,
         queries: queries.collect::<Result<_, _>>()?,
     })
 }
 
 /// Draws a row as TPC-H does: a price is that of a part times the quantity.
-fn write_rows(csv: &Path, options: &Options) -> Result<(), BenchError> {
-    let mut out = BufWriter::new(File::create(csv)?);
+fn write_rows(out: &mut impl Write, options: &Options) -> io::Result<()> {
     writeln!(out, "shipped,quantity,price,discount,tax,flag,status")?;
     for row in 0..options.rows {
         let draw = |column: u64, bound: u64| mix(options.seed ^ mix(row << 8 | column)) % bound;
@@ -139,7 +108,6 @@ fn write_rows(csv: &Path, options: &Options) -> Result<(), BenchError> {
             if is_past { "F" } else { "O" },
         )?;
     }
-    out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     Ok(())
 }
 
@@ -163,14 +131,6 @@ fn date(day: u64) -> String {
     format!("{year}-{month:02}-{:02}", rest + 1)
 }
 
-/// How the rows are stored.
-#[derive(Clone, Copy, PartialEq)]
-enum Stored {
-    Clear,
-    Encrypted,
-    Cubes,
-}
-
 /// The schema: every column is protected, or none.
 fn schema(form: Stored, rows: u64) -> String {
     let (number, text) = if form == Stored::Clear {
@@ -182,7 +142,7 @@ fn schema(form: Stored, rows: u64) -> String {
   { by = ["shipped", { column = "flag", values = ["A", "N", "R"] }, { column = "status", values = ["F", "O"] }], sum = ["(quantity)", "(price)", "(discount)", "price * (1 - discount) * (1 + tax)"] },
   { by = ["month(shipped)", "discount", "quantity"], sum = ["(price)"] },
 ]"#;
-    let cubes = if form == Stored::Cubes { cubes } else { "" };
+    let cubes = if form == Stored::Prepared { cubes } else { "" };
     format!(
         r#"format = 1
 table = "lines"
@@ -219,67 +179,29 @@ protect = {text}
     )
 }
 
-/// The directory of the table, and the CPU seconds that it took.
-fn encrypt(
-    directory: &Path,
-    csv: &Path,
-    form: Stored,
-    key: &OwnerKey,
-    options: &Options,
-) -> Result<(PathBuf, f64), BenchError> {
-    let name = match form {
-        Stored::Clear => "clear",
-        Stored::Encrypted => "encrypted",
-        Stored::Cubes => "cubes",
-    };
-    let (output, file) = (directory.join(name), directory.join(format!("{name}.toml")));
-    std::fs::write(&file, schema(form, options.rows))?;
-    let encryption = EncryptOptions {
-        source: hush::open(csv)?,
-        schema: hush::approved_schema(&file)?,
-        output: output.clone(),
-        workload: None,
-        threads: options.threads,
-        memory_limit: None,
-        pins: Pins::forgetful(),
-        replace: true,
-    };
-    let before = ProcessUsage::now();
-    hush::encrypt(&encryption, key, &Silent)?;
-    Ok((output, ProcessUsage::now().since(before).cpu_s))
-}
-
 fn measure(
     (query, sql, constants): &(&'static str, &'static str, &[&str]),
-    (clear, cubes): (&Path, &Path),
-    key: &OwnerKey,
+    tables: &Tables,
     options: &Options,
 ) -> Result<Measured, BenchError> {
     let with = |constant: &str| sql.replacen("{}", constant, 1);
-    let open = |directory: &Path, way: Option<WayName>| {
-        let table = OwnedTable::open_directory(directory, key, &Pins::forgetful(), options.threads);
-        let limits = QueryLimits { way, ..QueryLimits::default() };
-        table.map(|table| table.with_limits(limits)).map_err(hush::Error::from)
-    };
     let asked = with(constants.first().copied().unwrap_or_default());
-    let expected = open(clear, None)?.ask(&asked, &Silent).map_err(hush::Error::from)?;
-    let expected = cells(&expected.batches)?;
+    let expected = cells(&tables.ask(Stored::Clear, None, &asked)?.batches)?;
     let (mut server, mut owner, mut fetch) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bytes_down, mut fetch_bytes, mut worst) = (0, 0, 0.0_f64);
     for _ in 0..options.repeat.max(1) {
-        let by_cube = open(cubes, Some(WayName::Cube))?.ask(&asked, &Silent).map_err(hush::Error::from)?;
+        let by_cube = tables.ask(Stored::Prepared, Some(WayName::Cube), &asked)?;
         server.push(by_cube.phases.of("server") * 1e3);
         owner.push(by_cube.phases.of("decrypt") * 1e3);
         bytes_down = by_cube.moved.down;
-        let by_columns =
-            open(cubes, Some(WayName::Fetch))?.ask(&asked, &Silent).map_err(hush::Error::from)?;
+        let by_columns = tables.ask(Stored::Prepared, Some(WayName::Fetch), &asked)?;
         fetch.push((by_columns.phases.of("server") + by_columns.phases.of("decrypt")) * 1e3);
         fetch_bytes = by_columns.moved.down;
         for outcome in [&by_cube, &by_columns] {
             worst = worst.max(relative_error(&cells(&outcome.batches)?, &expected));
         }
     }
-    let table = open(cubes, Some(WayName::Cube))?;
+    let table = tables.open(Stored::Prepared, Some(WayName::Cube))?;
     let plans = (0..CONSTANTS).map(|place| {
         // The first days of months, within the range.
         let (year, month) = (1992 + place % 5, 2 + place / 5 % 11);
@@ -296,7 +218,7 @@ fn measure(
         fetch_ms: median(&fetch),
         fetch_bytes,
         is_constant: plans.len() == 1,
-        check: if worst <= TOLERANCE { Check::Within(worst) } else { Check::Wrong },
+        check: check(worst),
     })
 }
 

@@ -23,6 +23,8 @@ mod error;
 pub mod libraries;
 mod peers;
 pub mod predictions;
+mod prepared;
+pub mod runs;
 pub mod split_table;
 mod synthetic;
 mod usage;
