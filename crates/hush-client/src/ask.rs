@@ -18,7 +18,6 @@ mod runs;
 
 pub use prepared::PreparedQuery;
 pub(crate) use rows::positions;
-pub(crate) use runs::OpenRuns;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};

@@ -11,6 +11,7 @@
 
 mod columns;
 mod index;
+mod open;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,12 +27,19 @@ use hush_table::{Manifest, PartEntry, PartRuns, RunBytes, RunsId};
 use zeroize::{Zeroize, Zeroizing};
 
 pub(crate) use self::columns::RunValues;
-use self::columns::{pack, unpack};
+use self::columns::pack;
 pub(crate) use self::index::{RunIndex, Segment};
+pub(crate) use self::open::{BlockRows, OpenRun, OpenRuns, PartRun};
 use crate::cube::rows_of;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
 
+/// Most times that blocks take what their rows do, beside [`MAX_FREE_FILL`]; a run whose longest block asks for more is not made.
+const MAX_FILL: usize = 4;
+/// Bytes that blocks may be filled up with in any case.
+const MAX_FREE_FILL: usize = 1 << 20;
+/// Most bytes of the runs of a part; further ones are not made.
+const MAX_BYTES: usize = 512 << 20;
 /// Bits of the number of a row in its part.
 const ROW_BITS: u8 = 19;
 
@@ -187,13 +195,17 @@ impl State {
         let mut id = [0; 16];
         // Without randomness there is no run; whatever else needs some will say so.
         let is_named = hush_ring::os_random(&mut id).is_ok();
-        let mut runs = Vec::new();
+        let mut runs: Vec<RunBytes> = Vec::new();
+        let mut bytes = 0;
         for ((number, shape), open) in self.plan.runs.iter().zip(&mut self.open) {
             let gathered = open.replace(Gathered::none(shape));
             let made = gathered.filter(|gathered| is_named && gathered.len() > 0);
-            runs.extend(made.and_then(|gathered| gathered.seal(shape, &self.key, (&id, *number))));
+            let made = made.and_then(|gathered| gathered.seal(shape, &self.key, (&id, *number)));
+            let made = made.filter(|made| bytes + made.index.len() + made.blocks.len() <= MAX_BYTES);
+            bytes += made.as_ref().map_or(0, |made| made.index.len() + made.blocks.len());
+            runs.extend(made);
         }
-        runs.sort_by_key(|run: &RunBytes| run.number);
+        runs.sort_by_key(|run| run.number);
         (!runs.is_empty()).then_some(PartRuns { id: RunsId::from_bytes(id), runs })
     }
 }
@@ -240,24 +252,29 @@ impl Gathered {
     fn seal(&self, shape: &RunShape, key: &SealKey, run: (&[u8; 16], u32)) -> Option<RunBytes> {
         let sorted = self.sorted(shape);
         let numbers = RunValues::numbers((0..self.len() as u128).collect());
-        let number_column = row_number();
+        let number = row_number();
         let stored = shape.columns.iter().zip(&self.columns).skip(shape.within);
-        let stored: Vec<(&RunColumn, &RunValues)> =
-            std::iter::once((&number_column, &numbers)).chain(stored).collect();
+        let numbered = shape.has_numbers.then_some((&number, &numbers));
+        let stored: Vec<(&RunColumn, &RunValues)> = numbered.into_iter().chain(stored).collect();
         let blocks: Vec<&[u32]> = sorted.chunks(BLOCK_ROWS as usize).collect();
         let mut plain: Vec<Zeroizing<Vec<u8>>> =
             blocks.iter().map(|rows| Zeroizing::new(pack(&stored, rows))).collect();
         let longest = plain.iter().map(|block| block.len()).max()?;
+        // Blocks are as long as the longest: a long text would make all of them so.
+        let bytes: usize = plain.iter().map(|block| block.len()).sum();
+        if longest.saturating_mul(plain.len()) > MAX_FILL * bytes + MAX_FREE_FILL {
+            return None;
+        }
         let places = shuffled(blocks.len() as u32)?;
         let mut in_file = vec![0; blocks.len()];
         places.iter().zip(0..).for_each(|(place, block)| in_file[*place as usize] = block);
         let mut sealed = Vec::with_capacity(blocks.len() * (longest + SEAL_OVERHEAD_BYTES));
         for (place, block) in (0..).zip(in_file) {
-            let block: &mut Zeroizing<Vec<u8>> = &mut plain[block];
-            block.resize(longest, 0);
-            sealed.extend(key.seal(&place_of(run, Some(place)), block).ok()?);
+            let block = filled(&std::mem::take(&mut plain[block]), longest);
+            sealed.extend(key.seal(&place_of(run, Some(place)), &block).ok()?);
         }
         let index = Zeroizing::new(self.index(shape, &blocks, &places).encode(shape)?);
+        let index = filled(&index, padded(index.len()));
         let index = key.seal(&place_of(run, None), &index).ok()?;
         let block_bytes = u32::try_from(longest + SEAL_OVERHEAD_BYTES).ok()?;
         Some(RunBytes { number: run.1, index: index.into(), block_bytes, blocks: sealed.into() })
@@ -325,6 +342,20 @@ fn place_of((id, number): (&[u8; 16], u32), block: Option<u32>) -> Vec<u8> {
     [b"run".as_slice(), id, &number.to_le_bytes(), what, &block.unwrap_or_default().to_le_bytes()].concat()
 }
 
+/// Bytes with zeros behind them. They are copied, since bytes that grow leave some behind that nobody wipes.
+fn filled(bytes: &[u8], length: usize) -> Zeroizing<Vec<u8>> {
+    let mut whole = Zeroizing::new(Vec::with_capacity(length.max(bytes.len())));
+    whole.extend_from_slice(bytes);
+    whole.resize(length.max(bytes.len()), 0);
+    whole
+}
+
+/// The length to which an index is filled up, a sixteenth more at most: groups, missing values and texts show in it no further.
+fn padded(length: usize) -> usize {
+    let step = (length.next_power_of_two() / 32).max(256);
+    length.next_multiple_of(step)
+}
+
 /// The first so many numbers in a random order; `None` without randomness.
 fn shuffled(count: u32) -> Option<Vec<u32>> {
     let mut numbers: Vec<(u64, u32)> = Vec::with_capacity(count as usize);
@@ -339,65 +370,6 @@ fn shuffled(count: u32) -> Option<Vec<u32>> {
     );
     numbers.sort_unstable();
     Some(numbers.into_iter().map(|(_, number)| number).collect())
-}
-
-/// A run of a part, whose index its owner has opened.
-pub(crate) struct OpenRun {
-    /// Of the part's file.
-    id: [u8; 16],
-    number: u32,
-    pub(crate) index: RunIndex,
-}
-
-/// Rows of a block.
-pub(crate) struct BlockRows {
-    /// The number of each in its part.
-    pub(crate) numbers: Vec<u32>,
-    /// `by` and the columns behind it.
-    pub(crate) columns: Vec<RunValues>,
-}
-
-impl OpenRun {
-    /// Opens an index.
-    ///
-    /// # Errors
-    /// [`ClientError::Answer`] for bytes that were not sealed for it.
-    pub(crate) fn open(
-        (id, number, blocks): (RunsId, u32, u32),
-        shape: &RunShape,
-        key: &SealKey,
-        sealed: &[u8],
-    ) -> Result<Self, ClientError> {
-        let other = || ClientError::Answer { what: "the index of a run is not that of its part".into() };
-        let id = *id.as_bytes();
-        let plain = key.open(&place_of((&id, number), None), sealed).map_err(|_| other())?;
-        let index = RunIndex::decode(shape, blocks, &plain).ok_or_else(other)?;
-        Ok(Self { id, number, index })
-    }
-
-    /// Opens the block at a place.
-    ///
-    /// # Errors
-    /// [`ClientError::Answer`] for bytes that were not sealed for it.
-    pub(crate) fn block(
-        &self,
-        shape: &RunShape,
-        key: &SealKey,
-        place: u32,
-        sealed: &[u8],
-    ) -> Result<BlockRows, ClientError> {
-        let other = || ClientError::Answer { what: "a block of a run is not that of its place".into() };
-        let plain = key.open(&place_of((&self.id, self.number), Some(place)), sealed).map_err(|_| other())?;
-        let rows = self.index.segments.iter().filter(|segment| segment.block == place);
-        let rows = rows.map(|segment| segment.rows).sum();
-        let number = row_number();
-        let columns: Vec<&RunColumn> =
-            std::iter::once(&number).chain(shape.columns.iter().skip(shape.within)).collect();
-        let mut values = unpack(&columns, rows, &mut plain.as_slice()).ok_or_else(other)?;
-        let columns = values.split_off(1);
-        let numbers = values.first().and_then(RunValues::as_numbers).unwrap_or_default();
-        Ok(BlockRows { numbers: numbers.iter().map(|number| *number as u32).collect(), columns })
-    }
 }
 
 #[cfg(test)]

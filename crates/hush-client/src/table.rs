@@ -9,7 +9,6 @@ use hush_plan::Limits as QueryLimits;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
 
-use crate::ask::OpenRuns;
 use crate::column_cache::ColumnCache;
 use crate::error::ClientError;
 use crate::machine::ProfileInUse;
@@ -19,6 +18,7 @@ use crate::place::{Opened, TablePlace, open_private};
 use crate::private::PrivateHalf;
 use crate::release::Releases;
 use crate::roots::{RowKeys, domain_keys};
+use crate::run::OpenRuns;
 use crate::scheme::{Lattice, Scheme};
 use hush_remote::Progress;
 use hush_remote::RemoteServer;

@@ -50,7 +50,7 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
     let runs = schema.all_runs().len();
     if runs > 0 {
         table.push(format!(
-            "how many sorted runs there are ({runs}), how many blocks of how many bytes each has, and which parts have which"
+            "how many sorted runs there are ({runs}), how many blocks of how many bytes each has, about how long its index is, and which parts have which"
         ));
     }
     if schema.edge {
@@ -103,6 +103,8 @@ pub(crate) fn of_query(
             says.push(format!("the filter \"{filter}\""));
             says.push("which rows match".to_owned());
         }
+        // Of a sorted run only some blocks are read.
+        None if matches!(task, Task::Rows(task) if task.run.is_some()) => {}
         None => says.push("that every row is used".to_owned()),
     }
     says.extend_from_slice(tells);

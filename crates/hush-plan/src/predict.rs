@@ -372,7 +372,7 @@ pub fn predict(
     Ok(Prediction {
         bytes_up,
         bytes_down,
-        bytes_down_exact: expected.clear.exact && !has_unsized && asked.is_none_or(Asked::is_chosen),
+        bytes_down_exact: expected.clear.exact && !has_unsized && asked.is_none_or(Asked::is_certain),
         bytes_each: counted.bytes_each + each_overhead,
         bytes_fixed,
         clear_half: expected.clear,

@@ -40,6 +40,8 @@ pub struct RunShape {
     pub columns: Vec<RunColumn>,
     /// How many of them stand before `by`.
     pub within: usize,
+    /// Whether rows keep their number in the part, which settles ties as elsewhere: where further columns make rows of it.
+    pub has_numbers: bool,
     /// What each segment has; the first lane is the number of rows.
     pub lanes: Vec<Lane>,
 }
@@ -137,12 +139,15 @@ impl RunShape {
             if column.protect == Protection::Drop {
                 return Err(RunFault::NotStored { column: name.to_owned() });
             }
+            if column.is_approximate() && column.protect == Protection::Encrypt && !column.has_copy() {
+                return Err(RunFault::Approximate { column: name.to_owned() });
+            }
             columns.push(RunColumn::of(column));
         }
         if columns.len() > MAX_RUN_COLUMNS {
             return Err(RunFault::TooMany { what: "columns", found: columns.len(), limit: MAX_RUN_COLUMNS });
         }
-        Ok(Self { columns, within: run.within.len(), lanes })
+        Ok(Self { columns, within: run.within.len(), has_numbers: !run.cover.is_empty(), lanes })
     }
 
     /// The column in whose order the rows stand.
@@ -183,7 +188,7 @@ impl RunShape {
     pub fn has_form_of(&self, other: &Self) -> bool {
         let lane = |lane: &Lane| (lane.low, lane.bits);
         let column = |column: &RunColumn| (column.kind, column.nullable, column.form);
-        self.within == other.within
+        (self.within, self.has_numbers) == (other.within, other.has_numbers)
             && self.columns.iter().map(column).eq(other.columns.iter().map(column))
             && self.lanes.iter().map(lane).eq(other.lanes.iter().map(lane))
     }

@@ -5,7 +5,7 @@
 mod choose;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatchOptions, UInt64Array};
 use arrow::compute::{cast, concat_batches, sort_to_indices, take_record_batch};
@@ -27,33 +27,25 @@ use super::{Asked, answer_error, cells, gathered, own, rows, serialised};
 use crate::account::Moved;
 use crate::error::ClientError;
 use crate::finish::finish;
-use crate::run::{BlockRows, OpenRun, RunValues, lanes_of, shape_of};
+use crate::run::{BlockRows, OpenRun, PartRun, RunValues, lanes_of, shape_of};
 use crate::table::OwnedTable;
 
-/// The runs of a version whose indexes its owner has opened, by their numbers.
-#[derive(Default)]
-pub(crate) struct OpenRuns(Mutex<BTreeMap<u32, Arc<Vec<PartRun>>>>);
+/// Seconds that an owner takes for the rows of a block, roughly.
+const OPENED_BLOCK_S: f64 = 0.5e-3;
 
-/// The run of a part.
-pub(crate) struct PartRun {
-    /// Number of the part's first row in the table.
-    first_row: u64,
-    block_bytes: u32,
-    domain: u32,
-    open: OpenRun,
-}
+/// Blocks that a plan has room for.
+const MAX_BLOCKS: usize = 100_000;
 
-/// The parts that have a run, with their numbers.
-fn covered(manifest: &Manifest, number: u32) -> impl Iterator<Item = (u32, PartPlace, &PartEntry)> {
-    let parts = (0..).zip(manifest.placed_parts());
-    parts
-        .filter(move |(_, (_, part))| part.has_run(number))
-        .map(|(index, (place, part))| (index, place, part))
+/// What an answer has of the run of a part.
+struct Sealed<'a> {
+    place: PartPlace,
+    part: &'a PartEntry,
+    bytes: &'a [u8],
 }
 
 impl OwnedTable {
     /// Finds the blocks that a plan needs, if it asks a run, and writes them into it. Gives the bytes of the indexes, if they had to come; `None` if
-    /// the blocks are more than the columns would be.
+    /// the columns themselves would be quicker.
     ///
     /// # Errors
     /// As [`OwnedTable::ask`].
@@ -77,8 +69,12 @@ impl OwnedTable {
             .zip(runs.iter())
             .map(|(blocks, run)| blocks.len() as u64 * u64::from(run.block_bytes));
         let bytes: u64 = bytes.sum();
-        let columns = plan.ways.iter().find(|way| way.name == WayName::Fetch).map(|way| way.bytes_down);
-        if self.limits.way.is_none() && columns.is_some_and(|columns| columns < bytes) {
+        let link_s = self.costs.link.map_or(0.0, |speed| bytes as f64 / speed);
+        let count: usize = blocks.iter().map(Vec::len).sum();
+        let seconds = link_s + count as f64 * OPENED_BLOCK_S;
+        let columns = plan.ways.iter().find(|way| way.name == WayName::Fetch).map(|way| way.seconds);
+        let is_dear = count > MAX_BLOCKS || columns.is_some_and(|columns| columns < seconds);
+        if self.limits.way.is_none() && columns.is_some() && is_dear {
             return Ok(None);
         }
         if let RunRead::Blocks { of_parts, .. } = &mut task.read {
@@ -103,8 +99,7 @@ impl OwnedTable {
         shape: &RunShape,
         progress: &dyn Progress,
     ) -> Result<(Arc<Vec<PartRun>>, Moved), ClientError> {
-        let known = self.runs.0.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned();
-        if let Some(known) = known {
+        if let Some(known) = self.runs.get(number) {
             return Ok((known, Moved::default()));
         }
         let manifest = self.manifest.manifest();
@@ -123,12 +118,12 @@ impl OwnedTable {
         let answer = Answer::decode(&bytes, plan.max_answer_bytes).map_err(answer_error)?;
         answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
         let pieces = pieces_of(&answer, manifest, number)?;
-        let opened = pieces.into_par_iter().map(|((_, place, part), sealed)| {
+        let opened = pieces.into_par_iter().map(|Sealed { place, part, bytes }| {
             let missing = || ClientError::Internal { what: "a part lost its run" };
             let (runs, placed) =
                 (part.runs.as_ref().ok_or_else(missing)?, part.run(number).ok_or_else(missing)?);
             let key = &self.keys.of(manifest, part.domain)?.runs;
-            let open = OpenRun::open((runs.id, number, placed.run.blocks), shape, key, sealed)?;
+            let open = OpenRun::open((runs.id, number, placed.run.blocks), shape, key, bytes)?;
             if open.index.segments.iter().map(|segment| u64::from(segment.rows)).sum::<u64>() != part.rows {
                 return Err(ClientError::Answer {
                     what: "the index of a run is not that of its part".into(),
@@ -138,8 +133,7 @@ impl OwnedTable {
             Ok(PartRun { first_row, block_bytes: placed.run.block_bytes, domain, open })
         });
         let opened = Arc::new(opened.collect::<Result<Vec<_>, ClientError>>()?);
-        let mut known = self.runs.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(number, Arc::clone(&opened));
+        self.runs.keep(number, &opened);
         Ok((opened, moved))
     }
 }
@@ -152,11 +146,12 @@ fn pieces_of<'a>(
     answer: &'a Answer<'_>,
     manifest: &'a Manifest,
     number: u32,
-) -> Result<Vec<((u32, PartPlace, &'a PartEntry), &'a [u8])>, ClientError> {
+) -> Result<Vec<Sealed<'a>>, ClientError> {
     let other = || ClientError::Answer { what: "it does not have the runs that were asked for".into() };
     let mut found = answer.pieces.iter().flat_map(|pieces| pieces.iter());
-    let pieces = covered(manifest, number).map(|part| match found.next() {
-        Some((index, bytes)) if index == part.0 => Ok((part, bytes)),
+    let parts = (0..).zip(manifest.placed_parts()).filter(|(_, (_, part))| part.has_run(number));
+    let pieces = parts.map(|(index, (place, part))| match found.next() {
+        Some((known, bytes)) if known == index => Ok(Sealed { place, part, bytes }),
         _ => Err(other()),
     });
     let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
@@ -212,13 +207,13 @@ fn blocks(
     let RunRead::Blocks { of_parts, .. } = &run.read else { return Err(other()) };
     let manifest = asked.table.manifest.manifest();
     let pieces = pieces_of(answer, manifest, run.number)?;
-    let opened = pieces.into_par_iter().zip(runs).zip(of_parts).map(|(((_, sealed), part), places)| {
+    let opened = pieces.into_par_iter().zip(runs).zip(of_parts).map(|((sealed, part), places)| {
         let size = part.block_bytes as usize;
-        if sealed.len() != places.len() * size {
+        if sealed.bytes.len() != places.len() * size {
             return Err(other());
         }
         let key = &asked.table.keys.of(manifest, part.domain)?.runs;
-        let blocks = places.iter().zip(sealed.chunks_exact(size.max(1)));
+        let blocks = places.iter().zip(sealed.bytes.chunks_exact(size.max(1)));
         blocks.map(|(place, block)| Ok((*place, part.open.block(shape, key, *place, block)?))).collect()
     });
     opened.collect()
@@ -248,8 +243,7 @@ fn opened(
                 match place.checked_sub(shape.within) {
                     Some(place) => values.append(rows.columns.get(place).ok_or_else(missing)?.clone()),
                     None => {
-                        let segments =
-                            run.open.index.segments.iter().filter(|segment| segment.block == *block);
+                        let segments = run.open.segments_of(*block).iter();
                         let groups = segments.flat_map(|segment| {
                             std::iter::repeat_n(segment.group as usize, segment.rows as usize)
                         });

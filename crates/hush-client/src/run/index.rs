@@ -6,6 +6,7 @@
 //! first values of the segments (columns::pack of `by`)
 //! for each segment its block's place, rows and group, packed as the sums of a cube, and behind them its sums, in as many bits as their lanes have
 //! of each group the values of its `within` columns and the last one of `by` (columns::pack)
+//! zeros
 //! ```
 
 use hush_plan::cube::Lane;
@@ -105,7 +106,7 @@ impl RunIndex {
             }
             read.push(Segment { block, rows, group, sums });
         }
-        bytes.is_empty().then_some(Self { segments: read, firsts, within, lasts })
+        bytes.iter().all(|byte| *byte == 0).then_some(Self { segments: read, firsts, within, lasts })
     }
 
     /// The first value of a segment, and one that none of it is above; `None` if `by` is missing in it.

@@ -65,8 +65,11 @@ fn batch(draw: &mut Draw, rows: usize) -> RowBatch {
     RowBatch { first_row: 0, rows, columns }
 }
 
+/// The values of a row, and its number in the part.
+type Row = (Vec<Option<Key>>, u32);
+
 /// All rows of a run, in its order, as their values and the number of the row.
-fn rows_of(shape: &RunShape, key: &SealKey, id: RunsId, run: &RunBytes) -> Vec<(Vec<Option<Key>>, u32)> {
+fn rows_of(shape: &RunShape, key: &SealKey, id: RunsId, run: &RunBytes) -> Vec<Row> {
     let size = run.block_bytes as usize;
     let blocks = (run.blocks.len() / size) as u32;
     let open = OpenRun::open((id, run.number, blocks), shape, key, &run.index).unwrap();
@@ -123,9 +126,8 @@ fn runs_have_all_rows_in_order_and_their_index_adds_up() {
                     expected.push((keys, expected.len() as u32));
                 }
             }
-            let order = |(keys, number): &(Vec<Option<Key>>, u32)| {
-                (keys[..=shape.within].iter().map(spot).collect::<Vec<_>>(), *number)
-            };
+            let order =
+                |(keys, number): &Row| (keys[..=shape.within].iter().map(spot).collect::<Vec<_>>(), *number);
             expected.sort_by_key(order);
             assert_eq!(found, expected);
             let blocks = (run.blocks.len() / run.block_bytes as usize) as u32;
@@ -138,9 +140,8 @@ fn runs_have_all_rows_in_order_and_their_index_adds_up() {
             for (place, segment) in index.segments.iter().enumerate() {
                 let rows = &expected[next..next + segment.rows as usize];
                 next += rows.len();
-                let by = |row: &(Vec<Option<Key>>, u32)| row.0[shape.within].clone();
-                let of_group =
-                    |row: &(Vec<Option<Key>>, u32)| row.0[..shape.within] == rows[0].0[..shape.within];
+                let by = |row: &Row| row.0[shape.within].clone();
+                let of_group = |row: &Row| row.0[..shape.within] == rows[0].0[..shape.within];
                 assert!(rows.iter().all(of_group));
                 match index.bounds(&shape.columns[shape.within], place) {
                     None => assert!(rows.iter().all(|row| by(row).is_none())),
@@ -152,12 +153,11 @@ fn runs_have_all_rows_in_order_and_their_index_adds_up() {
                     }
                 }
                 if *number == 0 {
-                    let value = |row: &(Vec<Option<Key>>, u32), column: usize| match row.0[column] {
+                    let value = |row: &Row, column: usize| match row.0[column] {
                         Some(Key::Number(value)) => value,
                         _ => 0,
                     };
-                    let sum =
-                        |of: &dyn Fn(&(Vec<Option<Key>>, u32)) -> i128| rows.iter().map(of).sum::<i128>();
+                    let sum = |of: &dyn Fn(&Row) -> i128| rows.iter().map(of).sum::<i128>();
                     let hours = shape.columns.iter().position(|column| column.name == "hours").unwrap();
                     let pay = sum(&|row| value(row, 2));
                     let product = sum(&|row| value(row, 2) * value(row, hours));

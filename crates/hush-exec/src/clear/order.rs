@@ -95,6 +95,8 @@ impl AggregateUDFImpl for Function {
             of: arguments.return_field.data_type().clone(),
             values: Vec::new(),
             counts: Vec::new(),
+            bytes: 0,
+            whole: 0,
             given: [0; 3],
         }))
     }
@@ -111,6 +113,9 @@ impl AggregateUDFImpl for Function {
     }
 }
 
+/// Slices of batches that a group holds at most.
+const MOST_SLICES: usize = 32;
+
 /// The values of a group.
 #[derive(Debug)]
 struct Ordered {
@@ -119,6 +124,10 @@ struct Ordered {
     values: Vec<ArrayRef>,
     /// The rows for which each stands, as many arrays of the same lengths; none where each stands for one.
     counts: Vec<ArrayRef>,
+    /// Of both.
+    bytes: usize,
+    /// How many of them are arrays of their own, before slices.
+    whole: usize,
     /// Numerator, denominator, and the last argument.
     given: [i64; 3],
 }
@@ -127,11 +136,24 @@ impl Ordered {
     fn keep(&mut self, values: &ArrayRef, counts: Option<&ArrayRef>) -> Result<()> {
         let is_known = is_not_null(values)?;
         let known = filter(values, &is_known)?;
-        if !known.is_empty() {
-            self.values.push(known);
-            if let Some(counts) = counts {
-                self.counts.push(filter(counts, &is_known)?);
+        if known.is_empty() {
+            return Ok(());
+        }
+        self.bytes += own_bytes(&known)?;
+        self.values.push(known);
+        if let Some(counts) = counts {
+            let counts = filter(counts, &is_known)?;
+            self.bytes += own_bytes(&counts)?;
+            self.counts.push(counts);
+        }
+        // Slices hold the batch that they are of.
+        if self.values.len() - self.whole > MOST_SLICES {
+            for arrays in [&mut self.values, &mut self.counts] {
+                let slices: Vec<ArrayRef> = arrays.drain(self.whole.min(arrays.len())..).collect();
+                let slices: Vec<&dyn Array> = slices.iter().map(|slice| &**slice).collect();
+                arrays.extend((!slices.is_empty()).then(|| concat(&slices)).transpose()?);
             }
+            self.whole += 1;
         }
         Ok(())
     }
@@ -280,9 +302,13 @@ impl Accumulator for Ordered {
     }
 
     fn size(&self) -> usize {
-        let arrays = self.values.iter().chain(&self.counts);
-        size_of_val(self) + arrays.map(|array| array.get_array_memory_size()).sum::<usize>()
+        size_of_val(self) + (self.values.len() + self.counts.len()) * size_of::<ArrayRef>() + self.bytes
     }
+}
+
+/// Bytes of the values of an array, whatever it is a slice of.
+fn own_bytes(array: &ArrayRef) -> Result<usize> {
+    Ok(array.to_data().get_slice_memory_size()?)
 }
 
 /// The value that lies `behind / whole` of the way from one to another; timestamps are rounded down.
@@ -321,4 +347,34 @@ fn most_frequent(values: &ArrayRef, rows: &Rows) -> Result<usize> {
         }
     }
     Ok(best.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int64Array;
+
+    use super::*;
+
+    /// A thousand groups of a batch share its memory, and each counts its own values.
+    #[test]
+    fn slices_count_as_what_they_are() {
+        let batch = Int64Array::from_iter_values(0..8192);
+        let mut ordered = Ordered {
+            kind: Kind::At,
+            of: DataType::Int64,
+            values: Vec::new(),
+            counts: Vec::new(),
+            bytes: 0,
+            whole: 0,
+            given: [1, 2, 0],
+        };
+        for place in 0..1000 {
+            let slice: ArrayRef = Arc::new(batch.slice(place * 8, 8));
+            ordered.keep(&slice, Some(&slice)).unwrap();
+        }
+        assert!((128_000..160_000).contains(&ordered.size()), "{}", ordered.size());
+        assert!(ordered.values.len() < 100 && ordered.values.len() == ordered.counts.len());
+        let all = ordered.all().unwrap();
+        assert!(all.as_primitive::<Int64Type>().values().iter().copied().eq(0..8000));
+    }
 }

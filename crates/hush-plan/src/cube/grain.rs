@@ -96,7 +96,8 @@ pub(crate) fn literal_units(kind: ColumnType, expr: &Expr) -> Option<i128> {
             }
         }
         (Expr::TypedString(typed), ColumnType::Timestamp)
-            if matches!(typed.data_type, DataType::Date | DataType::Timestamp(..)) =>
+            // Of fewer digits an engine cuts some of the literal off.
+            if matches!(typed.data_type, DataType::Date | DataType::Timestamp(None | Some(6), _)) =>
         {
             match &typed.value.value {
                 Value::SingleQuotedString(text) => read(text),

@@ -206,7 +206,7 @@ pub enum RunRead {
     Blocks {
         /// For each part that has the run, in row order, the places of blocks in its file, rising.
         of_parts: Vec<Vec<u32>>,
-        /// Whether how many there are follows from the values, and not from the question alone.
+        /// Whether how many there are tells how many rows count, or a constant.
         by_values: bool,
     },
     /// The sealed index.

@@ -121,8 +121,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether its bytes are certain: blocks that are not chosen yet are not counted.
-    pub(super) fn is_chosen(self) -> bool {
-        !matches!(self, Self::Run(_, RunRead::Blocks { of_parts, .. }) if of_parts.is_empty())
+    /// Whether its bytes are certain: which blocks a question needs only the index knows.
+    pub(super) fn is_certain(self) -> bool {
+        !matches!(self, Self::Run(_, RunRead::Blocks { .. }))
     }
 }

@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Ident, VisitMut, VisitorMut};
 
-use super::RunShape;
-use super::cut::cuts_of;
+use super::cut::{CUTS_OF_A_DOUBLE, cuts_of};
+use super::{RunForm, RunShape};
 use crate::aggregates::{Aggregate, FromSums, OrderFunction};
 use crate::cube::view_of;
 use crate::fetch::conjuncts;
@@ -73,10 +73,10 @@ impl Asking<'_> {
             self.shape.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(&quantity))
         });
         let lanes = lanes.collect::<Option<Vec<_>>>()?;
-        let Scan { cuts, ranks, conditions, .. } = scan;
-        let (cuts, ranks) = (sorted(cuts), ranks);
+        let Scan { cuts, sides, ranks, conditions, .. } = scan;
+        let (cuts, least) = (sorted(cuts), sides + 2 * ranks.len());
         let segments = self.of_segments(query.filter.clone(), query.keys.clone(), conditions);
-        let run = RunQuery { place: self.place, cuts, segments, opens: Opens::Parted(ranks) };
+        let run = RunQuery { place: self.place, cuts, least, segments, opens: Opens::Parted(ranks) };
         Some((run, OnRun { grouped, lanes, count }))
     }
 
@@ -84,7 +84,7 @@ impl Asking<'_> {
     pub(crate) fn on_rows(&self) -> Option<RunQuery> {
         let query = self.query;
         let has = |name: &String| self.shape.columns.iter().any(|column| column.name == *name);
-        if !query.columns().iter().all(has) {
+        if !query.columns().iter().all(has) || !(self.shape.has_numbers || self.is_settled()) {
             return None;
         }
         // The members of the condition that segments decide; rows decide the others.
@@ -95,6 +95,7 @@ impl Asking<'_> {
             let is_decided = alone.read(member, false).is_some() && alone.is_of_segments(member);
             if is_decided {
                 scan.cuts.append(&mut alone.cuts);
+                scan.sides += alone.sides;
             }
             is_decided
         });
@@ -109,7 +110,14 @@ impl Asking<'_> {
             None => return None,
         };
         let segments = filter.and_then(|filter| self.of_segments(Some(filter), Vec::new(), Vec::new()));
-        Some(RunQuery { place: self.place, cuts: sorted(scan.cuts), segments, opens })
+        Some(RunQuery { place: self.place, cuts: sorted(scan.cuts), least: scan.sides, segments, opens })
+    }
+
+    /// Whether the order of the table does not matter: rows that are alike in every sort key are alike.
+    fn is_settled(&self) -> bool {
+        let query = self.query;
+        let is_key = |name: &String| query.order.iter().any(|key| column_name(bare(&key.expr)) == Some(name));
+        query.is_grouped() || (!query.has_windows() && query.columns().iter().all(is_key))
     }
 
     /// How many rows `ORDER BY by LIMIT` wants.
@@ -174,6 +182,12 @@ impl Asking<'_> {
         cuts_of(self.shape.by()?, expr)
     }
 
+    /// Cuts that stand for one side of a literal.
+    fn cuts_of_a_side(&self) -> usize {
+        let is_double = self.shape.by().is_some_and(|by| by.form == RunForm::Doubles);
+        if is_double { CUTS_OF_A_DOUBLE } else { 1 }
+    }
+
     fn is_by(&self, expr: &Expr) -> bool {
         column_name(expr) == Some(self.run.by.as_str())
     }
@@ -193,6 +207,8 @@ fn adds_up(call: &Call) -> bool {
 struct Scan<'a> {
     asking: &'a Asking<'a>,
     cuts: Vec<Cut>,
+    /// Places between values that the conditions name.
+    sides: usize,
     ranks: Vec<Rank>,
     conditions: Vec<Expr>,
     /// Whether values themselves are added up where it stands.
@@ -201,7 +217,7 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(asking: &'a Asking<'a>) -> Self {
-        Self { asking, cuts: Vec::new(), ranks: Vec::new(), conditions: Vec::new(), adds_up: false }
+        Self { asking, cuts: Vec::new(), sides: 0, ranks: Vec::new(), conditions: Vec::new(), adds_up: false }
     }
 
     /// Reads an expression; `None` where segments do not tell its value.
@@ -255,6 +271,7 @@ impl VisitorMut for Scan<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Some(cuts) = self.asking.cuts_of(expr) {
+            self.sides += cuts.len() / self.asking.cuts_of_a_side();
             self.cuts.extend(cuts);
         } else if let Some(Ok(call)) = functions::aggregate(expr) {
             if self.read_call(&call).is_none() {

@@ -8,6 +8,9 @@ use crate::cube::literal_units;
 use crate::plan::{Cut, Key};
 use crate::sql::{bare, column_name};
 
+/// Cuts around a double.
+pub(super) const CUTS_OF_A_DOUBLE: usize = 10;
+
 /// Where a condition on a column changes; `None` for what is no comparison of the column with constants. Between two cuts next to one another it
 /// is the same for all values.
 pub(super) fn cuts_of(column: &RunColumn, expr: &Expr) -> Option<Vec<Cut>> {

@@ -3,8 +3,8 @@
 //! ([`crate::run`]).
 //!
 //! *What it shows.* That this run was asked for, and places of blocks in files, which say nothing of the values in them; the same place is known
-//! again. As many blocks of each part are read as the question needs of one, but where all rows that match come back: then their number shows
-//! about how many these are. Parts without the run, and parts with deleted rows, give back their rows, as for a cube.
+//! again. As many blocks of each part are read as the question needs of one, and no fewer than its conditions can need. Where rows come back, or groups
+//! are chosen, their number shows about how many rows count. Parts without the run, and parts with deleted rows, give back their rows, as for a cube.
 
 use super::prepared::{beside, on_sums};
 use super::{Case, Proposal};
@@ -40,7 +40,9 @@ fn of_run(
     asking: &Asking<'_>,
     (run, on_run): (RunQuery, Option<OnRun>),
 ) -> Option<Proposal> {
-    let by_values = run.opens == Opens::Matching;
+    // Of groups only those count that can match, and of rows as many come back as match or are wanted.
+    let by_groups = !asking.run.within.is_empty() && run.segments.is_some();
+    let by_values = by_groups || !matches!(run.opens, Opens::Parted(_));
     let sizes: Vec<RunSize> = spread.parts.iter().flatten().copied().collect();
     let of_parts = sizes.iter().map(|size| (0..expected(&run, asking, size)).collect()).collect();
     let task = RunTask { number, read: RunRead::Blocks { of_parts, by_values } };
@@ -62,7 +64,7 @@ fn of_run(
         "places of blocks in its files, and when the same are read again".to_owned(),
     ];
     if by_values {
-        tells.push("how many blocks have rows that match".to_owned());
+        tells.push("how many blocks have rows that count".to_owned());
     }
     tells.extend(rows.tells("run"));
     let (bounds, cost) = (std::mem::take(&mut rows.bounds), rows.cost);
@@ -81,13 +83,12 @@ fn of_run(
 /// Blocks of a part that a question is expected to read; the index decides.
 fn expected(run: &RunQuery, asking: &Asking<'_>, size: &RunSize) -> u32 {
     let groups = if asking.run.within.is_empty() { 1 } else { ASSUMED_GROUPS };
-    // Both sides of a literal are in the same block.
-    let literals = run.cuts.chunk_by(|one, other| one.at == other.at).count() as u64;
+    let least = run.least as u64;
     let pairs = run.cuts.windows(2).filter(|pair| pair[0].at == pair[1].at).count() as u64;
     let blocks = match &run.opens {
-        Opens::Parted(ranks) => groups * (literals + 2 * ranks.len() as u64),
-        Opens::First { rows, .. } => groups * (literals + 1) + rows.div_ceil(u64::from(BLOCK_ROWS)),
-        Opens::Matching if pairs > 0 && pairs == literals => 2 * literals,
+        Opens::Parted(_) => groups * least,
+        Opens::First { rows, .. } => groups * (least + 1) + rows.div_ceil(u64::from(BLOCK_ROWS)),
+        Opens::Matching if pairs > 0 && 2 * pairs == least => least,
         Opens::Matching => u64::from(size.blocks / 4).max(1),
     };
     u32::try_from(blocks).unwrap_or(u32::MAX).min(size.blocks)

@@ -20,7 +20,7 @@ pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     };
     let has_constant = has_constant || plan.expressions().any(has_literal);
     let found = [
-        (Facet::Constants, has_constant || has_condition || has_limit),
+        (Facet::Constants, has_constant || has_condition || has_limit || by_values),
         (Facet::Pattern, has_condition || has_limit || reads_blocks),
         (Facet::Sizes, has_condition || has_groups || has_limit || by_values),
     ];

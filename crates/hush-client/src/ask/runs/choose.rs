@@ -16,17 +16,17 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use hush_encode::arrow_type;
-use hush_plan::plan::{Key, Opens, Rank, RunQuery, SegmentsQuery};
+use hush_plan::plan::{Cut, Key, Opens, Rank, RunQuery, SegmentsQuery};
 use hush_plan::run::RunShape;
 use hush_plan::{Limits, plan_query};
 use hush_remote::Silent;
+use hush_table::Digest;
 
 use super::super::{cells, local};
-use super::PartRun;
 use crate::account::Phases;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::run::RunValues;
+use crate::run::{PartRun, RunValues};
 use crate::table::OwnedTable;
 
 /// A part of a segment between two cuts.
@@ -39,8 +39,11 @@ struct Piece {
     is_cut: bool,
 }
 
+/// A piece, the first value of its segment, and one that none of it is above.
+type Bounded<'p> = (&'p Piece, (Key, Key));
+
 /// What a question finds of a piece that can match.
-struct Found {
+struct Match {
     piece: usize,
     group: usize,
     conditions: Vec<bool>,
@@ -65,7 +68,7 @@ impl Choice<'_> {
         let found = match &query.segments {
             Some(segments) => self.ask(segments, &pieces)?,
             None => {
-                (0..pieces.len()).map(|piece| Found { piece, group: 0, conditions: Vec::new() }).collect()
+                (0..pieces.len()).map(|piece| Match { piece, group: 0, conditions: Vec::new() }).collect()
             }
         };
         let mut opened: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.runs.len()];
@@ -95,18 +98,9 @@ impl Choice<'_> {
         });
         let mut blocks: Vec<BTreeSet<u32>> = blocks.collect();
         if query.opens != Opens::Matching {
-            // As many of each part, so that no part stands out. Those that follow in order are taken, the same ones for the same question.
-            let most = blocks.iter().map(BTreeSet::len).max().unwrap_or(0);
-            for ((blocks, segments), run) in blocks.iter_mut().zip(&opened).zip(self.runs) {
-                let next = segments.first().copied().unwrap_or(0);
-                let all = run.open.index.segments.iter();
-                for segment in all.clone().skip(next).chain(all) {
-                    if blocks.len() >= most {
-                        break;
-                    }
-                    blocks.insert(segment.block);
-                }
-            }
+            // As many of each part, so that no part stands out.
+            let most = blocks.iter().map(BTreeSet::len).max().unwrap_or(0).max(query.least);
+            blocks.iter_mut().zip(self.runs).for_each(|(blocks, run)| fill(blocks, run, query, most));
         }
         Ok(blocks.into_iter().map(|blocks| blocks.into_iter().collect()).collect())
     }
@@ -121,8 +115,10 @@ impl Choice<'_> {
                     pieces.push(Piece { run, segment, at: None, is_cut: false });
                     continue;
                 };
-                let cuts = query.cuts.iter().filter(|cut| cut.is_above(&first) && !cut.is_above(&last));
-                let inner: Vec<Key> = cuts.map(hush_plan::plan::Cut::first_above).collect();
+                // They rise, and what lies below one lies below the next.
+                let below = |key: &Key| query.cuts.partition_point(|cut| !cut.is_above(key));
+                let cuts = query.cuts.get(below(&first)..below(&last)).unwrap_or_default();
+                let inner: Vec<Key> = cuts.iter().map(Cut::first_above).collect();
                 let is_cut = !inner.is_empty();
                 let starts = std::iter::once(first).chain(inner);
                 pieces.extend(starts.map(|at| Piece { run, segment, at: Some(at), is_cut }));
@@ -132,7 +128,7 @@ impl Choice<'_> {
     }
 
     /// The pieces that can match, with what a query says of them.
-    fn ask(&self, query: &SegmentsQuery, pieces: &[Piece]) -> Result<Vec<Found>, ClientError> {
+    fn ask(&self, query: &SegmentsQuery, pieces: &[Piece]) -> Result<Vec<Match>, ClientError> {
         let mut schema = self.table.half.schema.all_clear();
         schema.columns.retain(|column| query.columns.contains(&column.name));
         let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
@@ -166,7 +162,7 @@ impl Choice<'_> {
                 };
                 let conditions = conditions.iter().map(is_true).collect();
                 let piece = number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX);
-                found.push(Found { piece, group, conditions });
+                found.push(Match { piece, group, conditions });
             }
         }
         Ok(found)
@@ -204,8 +200,8 @@ impl Choice<'_> {
     }
 
     /// The pieces in which a value at a place of the order can lie, in any group.
-    fn around<'p>(&self, rank: &Rank, found: &[Found], pieces: &'p [Piece]) -> Vec<&'p Piece> {
-        let mut groups: BTreeMap<usize, Vec<(&'p Piece, (Key, Key))>> = BTreeMap::new();
+    fn around<'p>(&self, rank: &Rank, found: &[Match], pieces: &'p [Piece]) -> Vec<&'p Piece> {
+        let mut groups: BTreeMap<usize, Vec<Bounded<'p>>> = BTreeMap::new();
         for found in found {
             let counts =
                 rank.condition.is_none_or(|condition| found.conditions.get(condition) == Some(&true));
@@ -219,7 +215,7 @@ impl Choice<'_> {
     }
 
     /// They in one group.
-    fn around_in<'p>(&self, rank: &Rank, pieces: Vec<(&'p Piece, (Key, Key))>) -> Vec<&'p Piece> {
+    fn around_in<'p>(&self, rank: &Rank, pieces: Vec<Bounded<'p>>) -> Vec<&'p Piece> {
         // Of a segment that is cut nobody knows how many rows count.
         let certain = || pieces.iter().filter(|(piece, _)| !piece.is_cut);
         let least: u64 = certain().map(|(piece, _)| self.rows(piece)).sum();
@@ -272,6 +268,23 @@ impl Choice<'_> {
     }
 }
 
+/// Adds blocks that nobody needs, the same ones for the same question, so that asking again does not tell them apart. They follow from the secret order
+/// of the run's blocks and from the question: to whoever does not know both, each block is as likely.
+fn fill(blocks: &mut BTreeSet<u32>, run: &PartRun, query: &RunQuery, most: usize) {
+    let segments = &run.open.index.segments;
+    let all: BTreeSet<u32> = segments.iter().map(|segment| segment.block).collect();
+    if blocks.len() >= most.min(all.len()) {
+        return;
+    }
+    let order: Vec<u8> = segments.iter().flat_map(|segment| segment.block.to_le_bytes()).collect();
+    let seed = Digest::of(&[&order, format!("{:?} {query:?}", run.open.index.lasts).as_bytes()].concat());
+    let draw =
+        |block: &u32| *Digest::of(&[seed.as_bytes().as_slice(), &block.to_le_bytes()].concat()).as_bytes();
+    let mut others: Vec<u32> = all.difference(blocks).copied().collect();
+    others.sort_by_cached_key(draw);
+    blocks.extend(others.into_iter().take(most - blocks.len()));
+}
+
 /// A value in rising order, or in falling order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Reversed {
@@ -281,7 +294,7 @@ enum Reversed {
 
 /// The value at a place, counted from 0, among some that stand for several rows each.
 fn at_place<K: Ord + Clone>(mut values: Vec<(&K, u64)>, place: u64) -> Option<K> {
-    values.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    values.sort_unstable_by_key(|(value, _)| *value);
     let mut before = 0;
     values.into_iter().find_map(|(value, rows)| {
         before += rows;

@@ -7,7 +7,7 @@ use crate::sql;
 use crate::tables::{column, nullable, ranged, schema};
 
 fn stays() -> Schema {
-    use ColumnType::{Category, Date, Decimal, Float, Int, Text};
+    use ColumnType::{Category, Date, Decimal, Float, Int, Text, Timestamp};
     use Protection::{Clear, Encrypt, Seal};
     let columns = vec![
         column("ward", Category, Clear),
@@ -17,6 +17,7 @@ fn stays() -> Schema {
         ranged(nullable(column("age", Int { bits: 8 }, Encrypt)), 0, 120),
         column("admitted", Date, Encrypt),
         column("score", Float { digits: 3 }, Seal),
+        column("seen", Timestamp, Seal),
         column("other", Int { bits: 32 }, Encrypt),
     ];
     schema("stays", columns)
@@ -132,6 +133,16 @@ fn conditions_part_values_where_they_change() {
     ] {
         assert_eq!(texts(other), None, "{other}");
     }
+    let seen = run("seen", &[], &[], &["age"]);
+    let times = |literal: &str| {
+        let text = format!("SELECT COUNT(*) FROM stays WHERE seen <= {literal}");
+        asked(&seen, &text).1.map(|query| query.cuts)
+    };
+    assert_eq!(times("TIMESTAMP '1970-01-01 00:00:00.000005'"), Some(vec![cut(5, true)]));
+    assert_eq!(times("TIMESTAMP(6) '1970-01-01 00:00:00.000005'"), Some(vec![cut(5, true)]));
+    // Engines cut these off.
+    assert_eq!(times("TIMESTAMP(0) '1970-01-01 00:00:00.005'"), None);
+    assert_eq!(times("TIMESTAMP(3) '1970-01-01 00:00:00.005123'"), None);
     let scores = run("score", &[], &[], &[]);
     let found = asked(&scores, "SELECT COUNT(*) FROM stays WHERE score < -0.5").1.unwrap().cuts;
     let at = Cut { at: Key::of_double(-0.5), behind: false };
@@ -150,6 +161,9 @@ fn what_is_asked_of_segments_names_nothing_that_they_lack() {
         [Rank { at: RankAt::Between(half), condition: Some(0) }, Rank { at: RankAt::Last, condition: None }];
     assert_eq!(query.opens, Opens::Parted(ranks.to_vec()));
     assert_eq!(asked(&charges(), "SELECT MEDIAN(charges) FROM stays").1.unwrap().segments, None);
+    let least = |text: &str| asked(&charges(), text).1.unwrap().least;
+    assert_eq!((query.least, least("SELECT MEDIAN(charges) FROM stays")), (2 + 4, 2));
+    assert_eq!(least("SELECT COUNT(*) FROM stays WHERE charges IN (1, 2) AND ward = 'A'"), 4);
 }
 
 /// As the query engine finds them: `⌊(n − 1)·p⌋` and the next one, `⌈n·p⌉ − 1`.

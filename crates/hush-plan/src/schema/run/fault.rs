@@ -7,6 +7,14 @@ use super::super::cube::CubeFault;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunFault {
+    /// An approximate column, whose values change a little when a part is written anew.
+    #[error(
+        "{column} is approximate, and rows that are written anew would be others: give it a copy, for = [\"fetch\"]"
+    )]
+    Approximate {
+        /// The column.
+        column: String,
+    },
     /// A column that there is not.
     #[error("there is no column {column}")]
     NoColumn {
