@@ -2,6 +2,8 @@
 //! A server that changes its answers, with right headers and checksums. Numbers that cannot come from rows of the table are
 //! refused, in every way to answer.
 
+mod prepared;
+
 use std::path::Path;
 
 use hush_exec::answer::{Answer, EncryptedHalf};
@@ -48,9 +50,14 @@ for = ["sum", "product"]
 /// Every `x` is 500, so that its variance is 0.
 fn encrypt(directory: &Path, key: &OwnerKey) {
     let rows: String = (0..ROWS).map(|n| format!("{n},500,{},1,{}.5\n", n % 100, n % 7)).collect();
+    encrypt_as(directory, key, SCHEMA, &format!("n,x,y,w,z\n{rows}"));
+}
+
+/// Encrypts the rows of a CSV under a schema.
+fn encrypt_as(directory: &Path, key: &OwnerKey, described: &str, csv: &str) {
     let (file, schema) = (directory.join("t.csv"), directory.join("schema.toml"));
-    std::fs::write(&file, format!("n,x,y,w,z\n{rows}")).unwrap();
-    std::fs::write(&schema, SCHEMA).unwrap();
+    std::fs::write(&file, csv).unwrap();
+    std::fs::write(&schema, described).unwrap();
     let options = EncryptOptions {
         source: Source::open(&file, &OpenOptions::default()).unwrap(),
         schema: crate::read_approved_schema(&schema).unwrap(),

@@ -301,3 +301,6 @@ fn at_place<K: Ord + Clone>(mut values: Vec<(&K, u64)>, place: u64) -> Option<K>
         (before > place).then(|| value.clone())
     })
 }
+
+#[cfg(test)]
+mod tests;
