@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hush_exec::answer::Strata;
 use hush_exec::clear_half_bytes;
-use hush_plan::plan::Task;
+use hush_plan::plan::{RowsTask, RunRead, Task};
 use hush_plan::predict::{
     ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, SealedShape, Site, TableShape, Times,
     of_rows, predict,
@@ -208,8 +208,13 @@ impl OwnedTable {
         let groups = if matches!(plan.server.task, Task::Aggregate(_)) { counts.rows } else { 0 };
         let (rows, regrouped) = (counts.rows, counts.regrouped);
         let expected = Expected { groups, rows, chunks: counts.chunks, clear };
-        let mut prediction =
-            predict(&plan.server, &manifest.encodings, &shape(manifest, &self.half), &expected, threads)?;
+        let shape = shape(manifest, &self.half);
+        let mut prediction = predict(&plan.server, &manifest.encodings, &shape, &expected, threads)?;
+        if let Task::Rows(RowsTask { run: Some(run), .. }) = &plan.server.task {
+            // The first question of a version brings the index too.
+            let index = shape.runs.get(&run.number).map(|spread| spread.answer_bytes(&RunRead::Index));
+            prediction.bytes_down += index.unwrap_or_default();
+        }
         if !manifest.generations.is_empty()
             && matches!(&plan.server.task, Task::Rows(task) if !task.sealed.is_empty())
         {
