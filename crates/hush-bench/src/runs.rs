@@ -33,7 +33,11 @@ const QUERIES: [(&str, &str); 6] = [
     ("median by group", "SELECT grp, MEDIAN(value) FROM t GROUP BY grp ORDER BY grp"),
 ];
 /// The runs of the table.
-const RUNS: [&str; 2] = [r#"{ by = "value", sum = ["measure"] }"#, r#"{ by = "value", within = ["grp"] }"#];
+const RUNS: [&str; 3] = [
+    r#"{ by = "value" }"#,
+    r#"{ by = "value", sum = ["measure"], cover = ["measure"] }"#,
+    r#"{ by = "value", within = ["grp"] }"#,
+];
 /// The row whose value is asked for.
 const ROW: u64 = 7;
 /// Groups.
