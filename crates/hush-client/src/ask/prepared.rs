@@ -76,6 +76,9 @@ impl OwnedTable {
         mut phases: Phases,
         progress: &dyn Progress,
     ) -> Result<PreparedQuery, ClientError> {
+        if plan.owner.run.is_none() {
+            return PreparedQuery::new(plan, phases);
+        }
         let located = phases.time("index", || self.locate(&mut plan, progress))?;
         let Some(moved) = located else {
             let own =
