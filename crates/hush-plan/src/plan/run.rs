@@ -13,7 +13,7 @@ pub struct RunQuery {
     pub cuts: Vec<Cut>,
     /// Blocks that are read of each part at least, whatever the constants: as many as conditions and ranks can need in a group.
     pub least: usize,
-    /// What is asked of segments: those that can match, with the keys of their group and the conditions of [`RunQuery::ranks`].
+    /// What is asked of segments: those that can match, with the keys of their group and the conditions of ranks ([`Opens::Parted`]).
     /// `None` where all match, in one group.
     pub segments: Option<SegmentsQuery>,
     /// What is opened beside.
