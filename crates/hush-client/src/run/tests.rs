@@ -195,7 +195,7 @@ fn blocks_and_indexes_open_in_their_place_alone() {
     assert!(open(one.id, 2, &other.runs[2].index).is_err());
     assert!(OpenRun::open((one.id, 2, 3), shape, &key, &run.index).is_err(), "fewer blocks");
     let block = |place: usize| &run.blocks[place * size..(place + 1) * size];
-    assert_eq!(opened.block(shape, &key, 1, block(1)).unwrap().numbers.len() % 464, 512 % 464);
+    assert!([512, 2000 - 3 * 512].contains(&opened.block(shape, &key, 1, block(1)).unwrap().numbers.len()));
     assert!(opened.block(shape, &key, 1, block(2)).is_err(), "swapped");
     assert!(opened.block(shape, &key, 1, &other.runs[2].blocks[size..2 * size]).is_err(), "of another part");
     let places: Vec<u32> = opened.index.segments.iter().map(|segment| segment.block).collect();
