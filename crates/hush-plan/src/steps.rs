@@ -71,7 +71,10 @@ pub(crate) fn of_query(
             });
             say(Actor::ServerClear, keep.into_iter().chain(groups).chain(limit).collect());
             let cube = task.cube.map(|number| format!("add up the cells of cube {number}"));
-            say(Actor::ServerEncrypted, cube.into_iter().chain(programs(encodings, task)).collect());
+            let run = task.run.as_ref().map(|run| format!("cut the blocks out of run {}", run.number));
+            let prepared = cube.into_iter().chain(run);
+            say(Actor::ServerEncrypted, prepared.chain(programs(encodings, task)).collect());
+            let find = owner.run.as_ref().map(|_| "find the blocks in the index, and open them".to_owned());
             let pads = task.cube.map(|_| "take off the pads".to_owned());
             let decrypt = (task.object_count() > 0).then(|| "decrypt the rows that match".to_owned());
             let count = owner.owned.len();
@@ -82,14 +85,25 @@ pub(crate) fn of_query(
                 format!("group them, and add up {} {sums} in each group", regroup.task.sums.len())
             });
             let windows = query.has_windows().then(|| "compute windows over them".to_owned());
-            let own = owner.own.as_ref().map(|_| match &owner.cells {
-                None => "put the question to them".to_owned(),
-                Some(_) => "put the question to the cells".to_owned(),
+            let own = owner.own.as_ref().map(|_| match (&owner.cells, &owner.run) {
+                (None, None) => "put the question to them".to_owned(),
+                (None, Some(_)) => "put the question to their rows".to_owned(),
+                (Some(_), None) => "put the question to the cells".to_owned(),
+                (Some(_), Some(_)) => {
+                    "put the question to their rows, and to the sums of the others".to_owned()
+                }
             });
             let rest = windows.into_iter().chain(last(query)).filter(|_| own.is_none()).collect::<Vec<_>>();
             say(
                 Actor::Owner,
-                pads.into_iter().chain(decrypt).chain(owned).chain(regroup).chain(own).chain(rest).collect(),
+                pads.into_iter()
+                    .chain(find)
+                    .chain(decrypt)
+                    .chain(owned)
+                    .chain(regroup)
+                    .chain(own)
+                    .chain(rest)
+                    .collect(),
             );
         }
     }
