@@ -78,15 +78,15 @@ impl OwnedTable {
 
     fn plan_within(&self, sql: &str, limits: &Limits) -> Result<QueryPlan, ClientError> {
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
-        self.plan_query(&query, limits, None)
+        self.plan_query(&query, limits, true)
     }
 
-    /// Plans a query, perhaps without the cubes or the runs.
+    /// Plans a query, with cubes and runs or with neither: where one of them does not answer after all, no other is tried, so that this ends.
     fn plan_query(
         &self,
         query: &Query,
         limits: &Limits,
-        without: Option<WayName>,
+        with_prepared: bool,
     ) -> Result<QueryPlan, ClientError> {
         let digest = self.manifest.digest().to_string();
         // Columns that are kept are whole, and nothing of a question is in what is asked of them. Where nothing is protected, a server answers.
@@ -94,10 +94,9 @@ impl OwnedTable {
         let limits = if self.kept.is_some() && self.reads_protected(query) { &whole() } else { limits };
         let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
         let mut site = self.site();
-        match without {
-            Some(WayName::Cube) => site.shape.cubes.clear(),
-            Some(WayName::Order) => site.shape.runs.clear(),
-            _ => {}
+        if !with_prepared {
+            site.shape.cubes.clear();
+            site.shape.runs.clear();
         }
         let mut plan = plan_query(schema, &encodings, &site, &digest, query, limits)?;
         if !self.manifest.manifest().generations.is_empty() {
@@ -186,7 +185,7 @@ impl OwnedTable {
         match (self.finish_for(query, &answered?, release), cube) {
             // A device has sent a value that no cell is for: the columns themselves answer.
             (Err(ClientError::NoCell { .. }), Some(own)) if self.limits.way.is_none() => {
-                let plan = self.plan_query(&own.query, &self.limits, Some(WayName::Cube))?;
+                let plan = self.plan_query(&own.query, &self.limits, false)?;
                 self.run_for(plan, Phases::default(), release, progress)
             }
             (finished, _) => finished,

@@ -2,8 +2,8 @@
 //! A query in two halves that need not meet: the owner plans, others evaluate wherever they are, the owner opens the answer.
 
 use hush_exec::answer::Answer;
+use hush_plan::QueryPlan;
 use hush_plan::plan::Task;
-use hush_plan::{QueryPlan, WayName};
 use hush_remote::{Progress, Silent};
 use hush_table::Digest;
 
@@ -83,7 +83,7 @@ impl OwnedTable {
         let Some(moved) = located else {
             let own =
                 plan.owner.own.ok_or(ClientError::Internal { what: "a run is asked without a query" })?;
-            let plan = self.plan_query(&own.query, &self.limits, Some(WayName::Order))?;
+            let plan = self.plan_query(&own.query, &self.limits, false)?;
             return PreparedQuery::new(plan, phases);
         };
         Ok(PreparedQuery { moved, ..PreparedQuery::new(plan, phases)? })
