@@ -164,6 +164,9 @@ pub(crate) struct Conditions {
     /// Repetitions of each query by each way
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
+    /// Names of the questions to put, as in the report, separated by commas (default: all)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) questions: Vec<String>,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -476,8 +479,8 @@ impl Conditions {
     /// The same for the benchmark.
     pub(crate) fn options(&self, threads: usize) -> conditions::Options {
         let Self { rows, links, seed, repeat, .. } = self;
-        let (rows, links) = (rows.clone(), links.clone());
-        conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads }
+        let (rows, links, questions) = (rows.clone(), links.clone(), self.questions.clone());
+        conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads, questions }
     }
 }
 

@@ -49,6 +49,14 @@ pub struct Options {
     pub repeat: u32,
     /// Threads of the engine.
     pub threads: usize,
+    /// Names of the questions that are put; all of them if there is none.
+    pub questions: Vec<String>,
+}
+
+impl Options {
+    fn asks(&self, name: &str) -> bool {
+        self.questions.is_empty() || self.questions.iter().any(|asked| asked == name)
+    }
 }
 
 /// One query by one way.
@@ -58,6 +66,8 @@ pub struct Measured {
     pub way: WayName,
     /// Median seconds of server and owner.
     pub computing_s: f64,
+    /// Median seconds of the owner, after the answer has come.
+    pub owner_s: f64,
     /// Bytes of plan and answer.
     pub bytes: u64,
     /// The same with the link.
@@ -99,7 +109,7 @@ pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
     for rows in &options.rows {
         let directory = tempfile::tempdir()?;
         let tables = Tables::new(directory.path(), (*rows, options.seed), &queries, options.threads)?;
-        for (query, sql) in QUERIES {
+        for (query, sql) in QUERIES.iter().filter(|(name, _)| options.asks(name)) {
             for link in &options.links {
                 cases.push(measure(&tables, (query, sql), (*rows, *link), options)?);
             }
@@ -136,23 +146,24 @@ fn measure(
     let fetching = open(tables, link, Some(WayName::Fetch), threads)?;
     let range_bits = fetching.plan(sql).ok().and_then(|plan| range_bits(&tables.schema, &plan));
     let (mut worst, mut clear_times) = (0.0_f64, Vec::new());
-    let mut runs = vec![(Vec::new(), 0); asked.len()];
+    let mut runs = vec![(Vec::new(), Vec::new(), 0); asked.len()];
     // In turns, so that all ways meet the same neighbours on the machine.
     for _ in 0..options.repeat.max(1) {
         let phases = ask_clear()?.phases;
         clear_times.push(phases.of("server") + phases.of("decrypt"));
-        for (way, (times, bytes)) in asked.iter().zip(&mut runs) {
+        for (way, (times, of_owner, bytes)) in asked.iter().zip(&mut runs) {
             let outcome = open(tables, link, *way, threads)?.ask(sql, &Silent);
             let outcome = outcome.map_err(hush::Error::from)?;
             times.push(outcome.phases.of("server") + outcome.phases.of("decrypt"));
+            of_owner.push(outcome.phases.of("decrypt"));
             *bytes = outcome.moved.up + outcome.moved.down;
             worst = worst.max(relative_error(&cells(&outcome.batches)?, &expected));
         }
     }
-    let measured = asked.iter().zip(&runs).map(|(way, (times, bytes))| {
-        let (computing_s, bytes) = (median(times), *bytes);
+    let measured = asked.iter().zip(&runs).map(|(way, (times, of_owner, bytes))| {
+        let (computing_s, owner_s, bytes) = (median(times), median(of_owner), *bytes);
         let seconds = computing_s + bytes as f64 / (link * BYTES_PER_MEGABIT);
-        Measured { way: way.unwrap_or(taken), computing_s, bytes, seconds }
+        Measured { way: way.unwrap_or(taken), computing_s, owner_s, bytes, seconds }
     });
     let mut ways: Vec<Measured> = measured.collect();
     let best = ways.iter().map(|way| way.seconds).fold(f64::INFINITY, f64::min);
@@ -187,8 +198,10 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     );
     let names = WayName::ALL.map(|way| format!("{} ms", way.name()));
     let head = ["", "rows", "Mbit/s"].map(str::to_owned).into_iter().chain(names);
-    let head = head
-        .chain(["taken", "over best", "clear ms", "fetch B/row", "range B/row", "error"].map(str::to_owned));
+    let head = head.chain(
+        ["taken", "over best", "clear ms", "fetch ns/row more", "fetch B/row", "range B/row", "error"]
+            .map(str::to_owned),
+    );
     let mut lines = vec![head.collect::<Vec<_>>()];
     for case in cases {
         let of = |way: WayName| case.ways.iter().find(|measured| measured.way == way);
@@ -198,6 +211,9 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
         line.push(case.taken.name().to_owned());
         line.push(figure_text(case.over_best));
         line.push(figure_text(case.clear_s * 1e3));
+        let more =
+            of(WayName::Fetch).map(|found| (found.computing_s - case.clear_s) * 1e9 / case.rows as f64);
+        line.push(more.map_or("-".to_owned(), figure_text));
         let fetched = of(WayName::Fetch).map(|found| found.bytes as f64 / case.rows as f64);
         line.push(fetched.map_or("-".to_owned(), figure_text));
         let least = case.range_bits.map(|bits| f64::from(bits) / 8.0);
@@ -211,7 +227,7 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     let _ = writeln!(
         out,
         "\nTimes: server and owner measured, medians of {} in turns, the table opened anew each time; the link's are its bytes over its speed.\n\
-         clear: the same query on the same rows in the clear, no link. range B/row: bits of the encrypted columns' ranges; clear columns are beside them.\n\
+         clear: the same query on the same rows in the clear, no link. fetch ns/row more: what server and owner take beyond that. range B/row: bits of the encrypted columns' ranges; clear columns are beside them.\n\
          The way taken is within 1.3 times of the best in {good} of {} cases; at most {} times.\n\
          Error: the largest relative one of any way beside the same rows in the clear.",
         options.repeat,
@@ -227,7 +243,14 @@ mod tests {
 
     #[test]
     fn every_way_answers_as_in_the_clear() {
-        let options = Options { rows: vec![300], links: vec![10.0], seed: 5, repeat: 1, threads: 2 };
+        let options = Options {
+            rows: vec![300],
+            links: vec![10.0],
+            seed: 5,
+            repeat: 1,
+            threads: 2,
+            questions: Vec::new(),
+        };
         let cases = run(&options).unwrap();
         assert_eq!((cases.len(), wrong(&cases)), (QUERIES.len(), 0), "{cases:?}");
         assert!(cases.iter().all(|case| case.ways.iter().any(|found| found.way == WayName::Fetch)));
