@@ -35,6 +35,14 @@ impl Cells {
         if is_approximate { Self::Approx(vec![0.0; rows]) } else { Self::Exact(vec![I256::ZERO; rows]) }
     }
 
+    /// Number of values.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Exact(values) => values.len(),
+            Self::Approx(values) => values.len(),
+        }
+    }
+
     /// The values at `rows`; `None` where there is none.
     pub(crate) fn at(&self, rows: &[usize]) -> Option<Self> {
         Some(match self {

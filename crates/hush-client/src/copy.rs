@@ -11,18 +11,22 @@
 //!
 //! A blob tells its own width, so that rows of a narrower range keep their copy when the range is widened.
 
+mod bits;
+
 use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, TimestampMicrosecondArray,
 };
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::util::bit_chunk_iterator::UnalignedBitChunk;
 use hush_plan::ColumnType;
 use hush_plan::predict::CopyShape;
 use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
 use hush_table::source::{TypedColumn, Values};
 
+use self::bits::{SHORT_BITS, each_short, mask, wide};
 use crate::error::ClientError;
 
 /// Bytes before the values.
@@ -39,11 +43,6 @@ pub(crate) fn shape(column: &Column) -> CopyShape {
 /// Bits of the numbers up to `largest`.
 fn width(largest: u128) -> u32 {
     u128::BITS - largest.leading_zeros()
-}
-
-/// The lowest bits.
-fn mask(bits: u32) -> u128 {
-    u128::MAX.checked_shr(u128::BITS - bits).unwrap_or(0)
 }
 
 /// Packs the values of a column of the schema.
@@ -113,86 +112,166 @@ impl Packer {
     }
 }
 
+/// A packed chunk.
+struct Packed<'a> {
+    width: Width,
+    /// What is added to each number of integers.
+    low: i128,
+    bits: u32,
+    values: &'a [u8],
+    /// A bit for each row, lowest first: whether it has a value; `None` where all have.
+    valid: Option<&'a [u8]>,
+    rows: usize,
+}
+
+/// What a copy's numbers are, by their width.
+#[derive(Clone, Copy)]
+enum Width {
+    Doubles,
+    /// That fit 64 bits, in at most [`SHORT_BITS`] bits.
+    Short,
+    /// That fit 64 bits.
+    Long,
+    Wide,
+}
+
+impl<'a> Packed<'a> {
+    /// # Errors
+    /// [`ClientError::Internal`] for bytes that [`pack`] did not make: they were sealed by the owner's key.
+    fn read(plain: &'a [u8], rows: usize) -> Result<Self, ClientError> {
+        let damaged = || ClientError::Internal { what: "a copy of a column is not of its chunk" };
+        let (head, body) = plain.split_at_checked(HEAD).ok_or_else(damaged)?;
+        let (form, nullable, bits) = (head[0], head[1] == 1, u32::from(head[HEAD - 1]));
+        let low = i128::from_le_bytes(head[2..18].try_into().map_err(|_| damaged())?);
+        if bits > u128::BITS {
+            return Err(damaged());
+        }
+        let bytes = rows.checked_mul(bits as usize).ok_or_else(damaged)?.div_ceil(8);
+        let (values, valid) = body.split_at_checked(bytes).ok_or_else(damaged)?;
+        if valid.len() != if nullable { rows.div_ceil(8) } else { 0 } {
+            return Err(damaged());
+        }
+        let fits = |number: i128| i64::try_from(number).is_ok();
+        let is_short = fits(low) && low.checked_add_unsigned(mask(bits)).is_some_and(fits);
+        let width = match form {
+            DOUBLES if bits == 64 => Width::Doubles,
+            INTEGERS if is_short && bits <= SHORT_BITS => Width::Short,
+            INTEGERS if is_short => Width::Long,
+            INTEGERS => Width::Wide,
+            _ => return Err(damaged()),
+        };
+        let has_missing = |valid: &&[u8]| UnalignedBitChunk::new(valid, 0, rows).count_ones() < rows;
+        Ok(Self {
+            width,
+            low,
+            bits,
+            values,
+            valid: Some(valid).filter(|_| nullable).filter(has_missing),
+            rows,
+        })
+    }
+
+    /// Each number as `of` has it, and what stands for a missing one.
+    fn integers<T: Copy>(&self, missing: T, of: impl Fn(i64) -> T) -> Result<Vec<T>, ClientError> {
+        let mut out = Vec::with_capacity(self.rows);
+        // Of numbers that fit 64 bits the lowest does.
+        let low = self.low as i64;
+        match self.width {
+            Width::Short => each_short(self.values, self.bits, self.rows, |offset| {
+                out.push(of(low.wrapping_add_unsigned(offset)));
+            }),
+            Width::Long => out.extend(
+                wide(self.values, self.bits, self.rows)
+                    .map(|offset| of(low.wrapping_add_unsigned(offset as u64))),
+            ),
+            Width::Wide | Width::Doubles => return Err(ClientError::Overflow),
+        }
+        self.blank(&mut out, missing);
+        Ok(out)
+    }
+
+    /// The numbers in 128 bits, 0 for missing ones.
+    fn wide_integers(&self) -> Result<Vec<i128>, ClientError> {
+        match self.width {
+            Width::Short | Width::Long => self.integers(0, i128::from),
+            Width::Wide => {
+                let offsets = wide(self.values, self.bits, self.rows);
+                let mut out =
+                    offsets.map(|offset| self.low.wrapping_add_unsigned(offset)).collect::<Vec<_>>();
+                self.blank(&mut out, 0);
+                Ok(out)
+            }
+            Width::Doubles => Err(ClientError::Internal { what: "an approximate exact column" }),
+        }
+    }
+
+    /// Whether all numbers that it could hold fit a type.
+    fn holds<T: TryFrom<i128>>(&self) -> bool {
+        let highest = self.low.checked_add_unsigned(mask(self.bits));
+        T::try_from(self.low).is_ok() && highest.is_some_and(|highest| T::try_from(highest).is_ok())
+    }
+
+    fn doubles(&self) -> Vec<f64> {
+        let (numbers, _) = self.values.as_chunks::<8>();
+        numbers.iter().map(|bits| f64::from_bits(u64::from_le_bytes(*bits))).collect()
+    }
+
+    /// Overwrites what stands for missing values.
+    fn blank<T: Copy>(&self, values: &mut [T], missing: T) {
+        for (group, bits) in values.chunks_mut(8).zip(self.valid.unwrap_or_default()) {
+            if *bits != u8::MAX {
+                let rows = group.iter_mut().enumerate();
+                rows.filter(|(row, _)| bits >> row & 1 == 0).for_each(|(_, value)| *value = missing);
+            }
+        }
+    }
+
+    fn nulls(&self) -> Option<NullBuffer> {
+        self.valid.map(|valid| NullBuffer::new(BooleanBuffer::new(Buffer::from(valid), 0, self.rows)))
+    }
+}
+
 /// The values of a chunk of so many rows.
 ///
 /// # Errors
 /// [`ClientError::Internal`] for bytes that [`pack`] did not make: they were sealed by the owner's key.
 pub(crate) fn unpack(plain: &[u8], rows: usize) -> Result<TypedColumn, ClientError> {
-    let damaged = || ClientError::Internal { what: "a copy of a column is not of its chunk" };
-    let (head, body) = plain.split_at_checked(HEAD).ok_or_else(damaged)?;
-    let (form, nullable, bits) = (head[0], head[1] == 1, u32::from(head[HEAD - 1]));
-    let low = i128::from_le_bytes(head[2..18].try_into().map_err(|_| damaged())?);
-    if bits > u128::BITS {
-        return Err(damaged());
-    }
-    let bytes = (rows * bits as usize).div_ceil(8);
-    let (values, missing) = body.split_at_checked(bytes).ok_or_else(damaged)?;
-    if missing.len() != if nullable { rows.div_ceil(8) } else { 0 } {
-        return Err(damaged());
-    }
-    let valid =
-        nullable.then(|| (0..rows).map(|row| missing[row / 8] >> (row % 8) & 1 == 1).collect::<Vec<bool>>());
-    let valid = valid.filter(|valid| !valid.iter().all(|valid| *valid));
-    let highest = low.checked_add_unsigned(mask(bits));
-    let short = i64::try_from(low).ok().zip(highest.and_then(|highest| i64::try_from(highest).ok()));
-    let mut values = match (form, short) {
-        (DOUBLES, _) if bits == 64 => {
-            Values::F64(wide_offsets(values, bits, rows).map(|bits| f64::from_bits(bits as u64)).collect())
-        }
-        (INTEGERS, Some((low, _))) if bits <= SHORT_BITS => {
-            let padded = [values, &[0; 8]].concat();
-            let offsets = short_offsets(&padded, bits, rows);
-            Values::I64(offsets.map(|offset| low.wrapping_add_unsigned(offset)).collect())
-        }
-        (INTEGERS, Some((low, _))) => {
-            let offsets = wide_offsets(values, bits, rows);
-            Values::I64(offsets.map(|offset| low.wrapping_add_unsigned(offset as u64)).collect())
-        }
-        (INTEGERS, None) => {
-            let offsets = wide_offsets(values, bits, rows);
-            Values::I128(offsets.map(|offset| low.wrapping_add_unsigned(offset)).collect())
-        }
-        _ => return Err(damaged()),
+    let packed = Packed::read(plain, rows)?;
+    let values = match packed.width {
+        Width::Doubles => Values::F64(packed.doubles()),
+        Width::Short | Width::Long => Values::I64(packed.integers(0, |value| value)?),
+        Width::Wide => Values::I128(packed.wide_integers()?),
     };
-    // What stands for a missing value is 0.
-    if let Some(valid) = &valid {
-        match &mut values {
-            Values::I64(values) => zero_missing(values, valid),
-            Values::I128(values) => zero_missing(values, valid),
-            Values::F64(_) => {}
-        }
-    }
+    let valid = packed.valid.map(|valid| (0..rows).map(|row| valid[row / 8] >> (row % 8) & 1 == 1).collect());
     Ok(TypedColumn { values, valid })
 }
 
-fn zero_missing<T: Default>(values: &mut [T], valid: &[bool]) {
-    values.iter_mut().zip(valid).filter(|(_, valid)| !**valid).for_each(|(value, _)| *value = T::default());
-}
-
-/// Most bits of numbers that lie in eight bytes wherever they begin.
-const SHORT_BITS: u32 = 57;
-
-/// Packed numbers of at most [`SHORT_BITS`] bits, behind which there are eight bytes more.
-fn short_offsets(padded: &[u8], bits: u32, rows: usize) -> impl Iterator<Item = u64> + '_ {
-    let mask = mask(bits) as u64;
-    (0..rows).map(move |row| {
-        let first = row * bits as usize;
-        let word = padded.get(first / 8..first / 8 + 8).and_then(|word| word.try_into().ok());
-        word.map_or(0, u64::from_le_bytes) >> (first % 8) & mask
-    })
-}
-
-/// Packed numbers of any width.
-fn wide_offsets(bytes: &[u8], bits: u32, rows: usize) -> impl Iterator<Item = u128> + '_ {
-    (0..rows).map(move |row| {
-        let first = row * bits as usize;
-        let (byte, shift) = (first / 8, (first % 8) as u32);
-        let end = (first + bits as usize).div_ceil(8).min(bytes.len());
-        // At most 17 bytes: the first may have bits of the number before.
-        let (low, high) = bytes.get(byte..end).unwrap_or_default().split_at(1.min(end - byte));
-        let high = high.iter().rev().fold(0_u128, |word, byte| word << 8 | u128::from(*byte));
-        let low = u128::from(low.first().copied().unwrap_or(0) >> shift);
-        (low | high << (8 - shift)) & mask(bits)
+/// The values of a chunk as the array of a clear column of this type: [`array`] of [`unpack`], without numbers of other widths between.
+///
+/// # Errors
+/// Those of both.
+pub(crate) fn opened(column: &Column, plain: &[u8], rows: usize) -> Result<ArrayRef, ClientError> {
+    let packed = Packed::read(plain, rows)?;
+    let nulls = packed.nulls();
+    let as_64_bits = || match packed.width {
+        Width::Short | Width::Long => packed.integers(0, |value| value),
+        Width::Wide | Width::Doubles => {
+            let short = |value: i128| i64::try_from(value).map_err(|_| ClientError::Overflow);
+            packed.wide_integers()?.into_iter().map(short).collect()
+        }
+    };
+    Ok(match (column.kind, packed.width) {
+        (ColumnType::Int { .. }, _) => Arc::new(Int64Array::new(as_64_bits()?.into(), nulls)),
+        (ColumnType::Timestamp, _) => Arc::new(TimestampMicrosecondArray::new(as_64_bits()?.into(), nulls)),
+        (ColumnType::Decimal { precision, scale }, _) => {
+            let units = Decimal128Array::new(packed.wide_integers()?.into(), nulls);
+            Arc::new(units.with_precision_and_scale(precision, scale as i8)?)
+        }
+        (ColumnType::Date, Width::Short) if packed.holds::<i32>() => {
+            // As all of them fit.
+            Arc::new(Date32Array::new(packed.integers(0, |day| day as i32)?.into(), nulls))
+        }
+        _ => return array(column, unpack(plain, rows)?),
     })
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use arrow::record_batch::RecordBatch;
 use hush_exec::{Engine, Limits, SumCache};
 use hush_keys::OwnerSeed;
 use hush_plan::Limits as QueryLimits;
@@ -118,11 +119,24 @@ impl OwnedTable {
         threads: usize,
         limits: Limits,
     ) -> Result<Self, ClientError> {
-        let opened = open_private(store.load()?, owner, &Pins::forgetful())?;
-        let manifest = opened.manifest.manifest();
-        let keys = domain_keys(&opened.roots, owner, manifest, manifest.domain)?;
-        let releases = Releases::in_memory(keys, &opened.half.schema);
-        Self::embedded(Opened { releases, ..opened }, store.clone(), scheme, threads, limits)
+        Self::embedded(in_memory(store.load()?, owner)?, store.clone(), scheme, threads, limits)
+    }
+
+    /// As [`OwnedTable::open_store`], of a version whose clear columns are not in the store: a batch for each chunk.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::open_store`].
+    pub(crate) fn open_in_memory(
+        (store, version, chunks): (&TableStore, SignedManifest, Vec<RecordBatch>),
+        owner: &OwnerSeed,
+        scheme: &'static dyn Scheme,
+        threads: usize,
+        limits: Limits,
+    ) -> Result<Self, ClientError> {
+        let opened = in_memory(version, owner)?;
+        let engine = scheme.engine(store.clone(), threads, limits)?;
+        let engine = engine.with_version_in_memory(opened.manifest.clone(), chunks)?;
+        Ok(Self::new(opened, Evaluator::Embedded(Box::new(engine)), scheme, Costs::of_user(threads)))
     }
 
     fn embedded(
@@ -228,6 +242,15 @@ impl OwnedTable {
             }
         }
     }
+}
+
+/// The private half of a table that lives no longer than this process.
+fn in_memory(version: SignedManifest, owner: &OwnerSeed) -> Result<Opened, ClientError> {
+    let opened = open_private(version, owner, &Pins::forgetful())?;
+    let manifest = opened.manifest.manifest();
+    let keys = domain_keys(&opened.roots, owner, manifest, manifest.domain)?;
+    let releases = Releases::in_memory(keys, &opened.half.schema);
+    Ok(Opened { releases, ..opened })
 }
 
 impl Costs {

@@ -10,6 +10,7 @@ pub(crate) mod compiled;
 pub(crate) mod counts;
 mod files;
 pub(crate) mod groups;
+pub(crate) mod held;
 mod keys;
 pub(crate) mod masks;
 pub(crate) mod merge;
@@ -39,6 +40,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use hush_table::{SignedManifest, TableError, TableStore};
 
 use self::files::ClearFiles;
+use self::held::HeldColumns;
 use crate::error::{ExecError, ExpressionRole};
 use crate::living::DeadLists;
 use crate::parts::PartSet;
@@ -51,7 +53,7 @@ pub(crate) struct ClearTable {
 }
 
 impl ClearTable {
-    /// The clear files of some parts that the manifest names, without the rows that were deleted.
+    /// The clear files of some parts that the manifest names, without the rows that were deleted; or these parts as they are in memory.
     ///
     /// A table without clear columns still has rows to count: it becomes a table of rows without columns.
     ///
@@ -62,6 +64,7 @@ impl ClearTable {
         signed: &Arc<SignedManifest>,
         parts: &PartSet,
         dead: &Arc<DeadLists>,
+        held: Option<&HeldColumns>,
     ) -> Result<Self, ExecError> {
         let manifest = signed.manifest();
         let schema = manifest.clear_schema()?;
@@ -73,6 +76,8 @@ impl ClearTable {
             Arc::new(rows_alone(rows).map_err(internal)?)
         } else if parts.is_empty() {
             Arc::new(MemTable::try_new(schema, vec![Vec::new()]).map_err(internal)?)
+        } else if let Some(held) = held {
+            held.scan(schema, parts)
         } else {
             Arc::new(ClearFiles::new(schema, store.clone(), signed.clone(), parts, dead.clone()))
         };

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow::array::RecordBatch;
 use hush_plan::plan::Task;
 use hush_table::{Digest, SignedManifest, TableStore};
 use object_store::ObjectStore;
@@ -103,6 +104,21 @@ impl Engine {
     /// As [`Engine::run`] for a table that cannot be opened.
     pub fn with_version(self, version: SignedManifest) -> Result<Self, ExecError> {
         self.keep(version)?;
+        Ok(self)
+    }
+
+    /// The engine, with a version of the table whose clear columns are in memory: `chunks` has a batch for each chunk, in order. No clear
+    /// file is read. For tables that live as long as this engine, as a directory's manifest is read for each plan.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for other columns or rows than the manifest has.
+    pub fn with_version_in_memory(
+        self,
+        version: SignedManifest,
+        chunks: Vec<RecordBatch>,
+    ) -> Result<Self, ExecError> {
+        let snapshot = Arc::new(Snapshot::held(self.table.clone(), version, chunks)?);
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
         Ok(self)
     }
 

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
 use hush_params::ParamSet;
 use hush_plan::EncodingId;
@@ -13,11 +14,12 @@ use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_table::manifest::PartPlace;
 use hush_table::part::{FileKind, Zones};
 use hush_table::{
-    CHUNK_ROWS, ClearPart, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest,
-    StoredCube, TableStore,
+    CHUNK_ROWS, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest, StoredCube,
+    TableStore,
 };
 
 use crate::clear::ClearTable;
+use crate::clear::held::{HeldColumns, PartColumns};
 use crate::error::ExecError;
 use crate::keys::{KeyCache, KeySet, LoadedKeys};
 use crate::living::{DeadLists, Living};
@@ -33,6 +35,8 @@ pub(crate) struct Snapshot {
     keys: KeyCache,
     zones: OnceLock<Option<Zones>>,
     dead: Arc<DeadLists>,
+    /// The clear columns, where they are in memory.
+    held: Option<HeldColumns>,
 }
 
 /// A part with its place.
@@ -53,11 +57,32 @@ pub(crate) struct StoredBody<'a> {
 }
 
 impl Snapshot {
+    /// A version whose clear columns are in the store.
+    ///
+    /// # Errors
+    /// As [`ClearTable::new`].
     pub(crate) fn new(store: TableStore, signed: SignedManifest) -> Result<Self, ExecError> {
+        Self::of(store, signed, None)
+    }
+
+    /// A version whose clear columns are in memory, a batch for each chunk.
+    ///
+    /// # Errors
+    /// As [`HeldColumns::new`] and [`ClearTable::new`].
+    pub(crate) fn held(
+        store: TableStore,
+        signed: SignedManifest,
+        chunks: Vec<RecordBatch>,
+    ) -> Result<Self, ExecError> {
+        let held = HeldColumns::new(signed.manifest(), chunks)?;
+        Self::of(store, signed, Some(held))
+    }
+
+    fn of(store: TableStore, signed: SignedManifest, held: Option<HeldColumns>) -> Result<Self, ExecError> {
         let signed = Arc::new(signed);
         let all = PartSet::from(0..part_count(&signed));
         let dead = Arc::new(DeadLists::new(store.clone()));
-        let clear = Arc::new(ClearTable::new(&store, &signed, &all, &dead)?);
+        let clear = Arc::new(ClearTable::new(&store, &signed, &all, &dead, held.as_ref())?);
         Ok(Self {
             store,
             clear,
@@ -66,6 +91,7 @@ impl Snapshot {
             keys: KeyCache::default(),
             zones: OnceLock::new(),
             dead,
+            held,
         })
     }
 
@@ -92,7 +118,7 @@ impl Snapshot {
         if *parts == self.all_parts() {
             return Ok(self.clear.clone());
         }
-        Ok(Arc::new(ClearTable::new(&self.store, &self.signed, parts, &self.dead)?))
+        Ok(Arc::new(ClearTable::new(&self.store, &self.signed, parts, &self.dead, self.held.as_ref())?))
     }
 
     /// The parts in row order.
@@ -159,14 +185,18 @@ impl Snapshot {
         Ok(self.store.run_blocks(part.entry, number, places)?)
     }
 
-    /// Opens the clear file of a part; `None` if the table has no clear columns.
+    /// Opens the clear file of a part, or takes its columns from memory; `None` if the table has no clear columns.
     ///
     /// # Errors
     /// [`ExecError::Corrupt`], [`ExecError::Io`].
-    pub(crate) fn clear_part(&self, part: PartRef<'_>) -> Result<Option<ClearPart>, ExecError> {
-        match part.entry.clear {
-            Some(_) => Ok(Some(self.store.open_clear(self.manifest(), part.entry)?)),
-            None => Ok(None),
+    pub(crate) fn clear_part(&self, part: PartRef<'_>) -> Result<Option<PartColumns>, ExecError> {
+        match (&part.entry.clear, &self.held) {
+            (None, _) => Ok(None),
+            (Some(_), None) => Ok(Some(self.store.open_clear(self.manifest(), part.entry)?.into())),
+            (Some(_), Some(held)) => {
+                let missing = ExecError::Internal { place: "columns in memory" };
+                held.part(part.place).ok_or(missing).map(Some)
+            }
         }
     }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tables of the owner's own, of rows that came back. They are in memory, nothing in them is encrypted, and they live for one question.
+//! Tables of the owner's own, of rows that came back. They are in memory, nothing in them is encrypted, and they live for one question. The
+//! engine takes their clear columns as they are; plain values of encodings are written as those of every table are.
 
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use hush_keys::OwnerSeed;
 use hush_plan::Schema;
@@ -23,6 +26,42 @@ pub(super) fn table(
     quantities: &[Cells],
     threads: usize,
 ) -> Result<OwnedTable, ClientError> {
+    let chunks = cut(clear.num_rows()).map(|(first, count)| clear.slice(first, count));
+    table_of(half, (&clear.schema(), chunks.collect()), quantities, threads)
+}
+
+/// The first row and the number of rows of each chunk of a table of so many.
+pub(super) fn cut(rows: usize) -> impl Iterator<Item = (usize, usize)> {
+    let chunk = CHUNK_ROWS as usize;
+    (0..rows).step_by(chunk).map(move |first| (first, chunk.min(rows - first)))
+}
+
+/// Batches of these columns as those of the chunks of a table: as they are, if all but the last are full.
+///
+/// # Errors
+/// [`ClientError::Arrow`] for batches of other columns.
+pub(super) fn in_chunks(
+    schema: &SchemaRef,
+    batches: Vec<RecordBatch>,
+) -> Result<Vec<RecordBatch>, ClientError> {
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    if cut(rows).map(|(_, count)| count).eq(batches.iter().map(RecordBatch::num_rows)) {
+        return Ok(batches);
+    }
+    let whole = concat_batches(schema, &batches)?;
+    Ok(cut(rows).map(|(first, count)| whole.slice(first, count)).collect())
+}
+
+/// As [`table`], of a batch for each chunk.
+///
+/// # Errors
+/// As [`table`].
+pub(super) fn table_of(
+    half: PrivateHalf,
+    (schema, chunks): (&SchemaRef, Vec<RecordBatch>),
+    quantities: &[Cells],
+    threads: usize,
+) -> Result<OwnedTable, ClientError> {
     let owner = OwnerSeed::generate()?;
     let store = TableStore::memory();
     // Its key ends here, and nothing has to be forgotten.
@@ -30,15 +69,14 @@ pub(super) fn table(
     let identity = new_identity(&owner, half.schema.table.clone())?;
     let keys = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let layout = TableLayout {
-        clear: clear.schema(),
+        clear: schema.clone(),
         encodings: half.encodings.iter().map(|encoding| encoding.public.clone()).collect(),
         sealed_columns: 0,
     };
     let writer = TableWriter::begin(&store, identity, layout)?;
-    let mut writer = writer.with_plain_columns().with_parts_in_flight(threads);
-    let rows = clear.num_rows();
-    for (index, first) in (0..rows).step_by(CHUNK_ROWS as usize).enumerate() {
-        let count = (rows - first).min(CHUNK_ROWS as usize);
+    let mut writer = writer.without_clear_files().with_parts_in_flight(threads);
+    let rows = chunks.iter().map(RecordBatch::num_rows).sum::<usize>();
+    for ((index, (first, count)), clear) in cut(rows).enumerate().zip(&chunks) {
         let encoded = quantities.iter().map(|cells| cells.to_plain(first..first + count).encode().into());
         let mut seed = [0_u8; 32];
         hush_ring::os_random(&mut seed)?;
@@ -49,14 +87,17 @@ pub(super) fn table(
             encoded: encoded.collect(),
             sealed: Vec::new(),
         };
-        writer.push(&clear.slice(first, count), chunk)?;
+        writer.push(clear, chunk)?;
     }
     let sealed_schema = half.seal(keys)?;
-    writer.finish(sealed_schema, |bytes| owner.sign(bytes))?;
+    let version = writer.finish(sealed_schema, |bytes| owner.sign(bytes))?;
     let limits = hush_exec::Limits {
         max_groups: rows.max(1) as u64,
         max_answer_bytes: u64::MAX,
         ..hush_exec::Limits::default()
     };
-    OwnedTable::open_store(&store, &owner, &NoOp, threads, limits)
+    OwnedTable::open_in_memory((&store, version, chunks), &owner, &NoOp, threads, limits)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 //! Element-wise answers: chunk by chunk the programs and fetched columns are decrypted, and the matching rows
 //! picked into the table `merged`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ pub(super) fn merge(
     let pieces = if chunks.is_empty() {
         vec![outputs.of_clear()?]
     } else {
-        let of_chunk = |(chunk, (range, rows))| outputs.of_chunk(chunk, range, rows);
+        let of_chunk = |(chunk, (range, rows)): (_, Place)| outputs.of_chunk(chunk, range, &rows.numbers());
         chunks.par_iter().zip(places).map(of_chunk).collect::<Result<Vec<_>, _>>()?
     };
     let row_numbers = cast(clear.column(0), &DataType::Int64)?;
@@ -95,8 +96,8 @@ pub(super) struct Fetched {
     pub(super) clear: RecordBatch,
     /// The fetched quantities.
     pub(super) quantities: Vec<Cells>,
-    /// The sealed columns; of no rows, none of them.
-    pub(super) sealed: Vec<ArrayRef>,
+    /// The sealed columns, each in an array for every chunk of the answer.
+    pub(super) sealed: Vec<Vec<ArrayRef>>,
 }
 
 /// The columns of a rows answer at the matching rows.
@@ -119,7 +120,7 @@ pub(super) fn fetched(
     }
     let pieces = chunks.par_iter().zip(&places).map(|(chunk, (_, rows))| {
         let columns = programs.fetched(chunk)?;
-        let cells = columns.iter().map(|cells| cells.at(rows).ok_or_else(too_short));
+        let cells = columns.into_iter().map(|cells| rows.of(cells).ok_or_else(too_short));
         Ok((cells.collect::<Result<Vec<_>, _>>()?, programs.sealed(chunk, rows)?))
     });
     let pieces = pieces.collect::<Result<Vec<_>, ClientError>>()?;
@@ -132,12 +133,11 @@ pub(super) fn fetched(
             all.append(cells)?;
         }
     }
-    let columns = (0..task.sealed.len()).map(|place| {
-        let pieces: Vec<&dyn Array> =
-            sealed.iter().filter_map(|piece| piece.get(place)).map(|a| &**a).collect();
-        if pieces.is_empty() { Ok(new_null_array(&DataType::Null, 0)) } else { concat(&pieces) }
-    });
-    let sealed = columns.collect::<Result<Vec<_>, _>>()?;
+    let mut columns: Vec<Vec<ArrayRef>> = task.sealed.iter().map(|_| Vec::new()).collect();
+    for piece in sealed {
+        columns.iter_mut().zip(piece).for_each(|(column, array)| column.push(array));
+    }
+    let sealed = columns;
     Ok(Fetched { clear: matching.clear, quantities, sealed })
 }
 
@@ -150,7 +150,39 @@ fn too_short() -> ClientError {
 }
 
 /// The rows of the answer that lie in one chunk, and their places in it.
-type Place = (Range<usize>, Vec<usize>);
+type Place = (Range<usize>, Places);
+
+/// Places of rows in a chunk, ascending.
+enum Places {
+    /// All of so many.
+    All(usize),
+    /// These.
+    Some(Vec<usize>),
+}
+
+impl Places {
+    fn len(&self) -> usize {
+        match self {
+            Self::All(rows) => *rows,
+            Self::Some(rows) => rows.len(),
+        }
+    }
+
+    fn numbers(&self) -> Cow<'_, [usize]> {
+        match self {
+            Self::All(rows) => (0..*rows).collect(),
+            Self::Some(rows) => Cow::Borrowed(rows),
+        }
+    }
+
+    /// The values of these rows; `None` where there are too few.
+    fn of(&self, cells: Cells) -> Option<Cells> {
+        match self {
+            Self::All(rows) if cells.len() == *rows => Some(cells),
+            _ => cells.at(&self.numbers()),
+        }
+    }
+}
 
 /// The matching rows.
 struct Matching {
@@ -189,7 +221,11 @@ impl Matching {
             let end = first.saturating_add(chunk.rows.into());
             let count = if begins { left.partition_point(|number| *number < end) } else { 0 };
             let own = left.get(..count).unwrap_or_default();
-            places.push((at..at + count, own.iter().map(|number| (number - first) as usize).collect()));
+            let some = || own.iter().map(|number| (number - first) as usize).collect();
+            // Numbers ascend, so that as many as there are rows are all rows.
+            let rows =
+                if count as u64 == u64::from(chunk.rows) { Places::All(count) } else { Places::Some(some()) };
+            places.push((at..at + count, rows));
             at += count;
         }
         Ok(places)
@@ -349,11 +385,14 @@ impl<'a> Programs<'a> {
     }
 
     /// The sealed columns of a chunk at some rows. A column that came later is missing there.
-    fn sealed(&self, chunk: &RowsChunk<'_>, rows: &[usize]) -> Result<Vec<ArrayRef>, ClientError> {
+    fn sealed(&self, chunk: &RowsChunk<'_>, rows: &Places) -> Result<Vec<ArrayRef>, ClientError> {
         let ((place, entry), OfDomain { fetch, sealed, .. }) = self.of(chunk)?;
         let written = entry.first_written(place).saturating_add(chunk.chunk - place.first_chunk);
         let stored = self.manifest.columns_of(entry.generation).sealed;
-        let picked: UInt64Array = rows.iter().map(|row| *row as u64).collect();
+        let picked = match rows {
+            Places::All(_) => None,
+            Places::Some(rows) => Some(rows.iter().map(|row| *row as u64).collect::<UInt64Array>()),
+        };
         let column = |((seal, column, is_copy), blob): (&(&Seal, Column, bool), &&[u8])| {
             let kind = &arrow_type(column.kind);
             if !stored.contains(&seal.number) {
@@ -365,14 +404,16 @@ impl<'a> Programs<'a> {
             let append = entry.append.map(|append| append.id);
             let plain = seal.key.open(&sealed_place(seal.number, append, written), blob)?;
             let array = match is_copy {
-                true => copy::array(column, copy::unpack(&plain, chunk.rows as usize)?)?,
+                true => copy::opened(column, &plain, chunk.rows as usize)?,
                 false => from_ipc(&plain)?,
             };
             if array.len() != chunk.rows as usize {
                 return Err(ClientError::Internal { what: "a sealed column has other rows than its chunk" });
             }
-            // Places ascend, so that as many as there are rows are all rows.
-            let array = if rows.len() == array.len() { array } else { take(&array, &picked, None)? };
+            let array = match &picked {
+                None => array,
+                Some(picked) => take(&array, picked, None)?,
+            };
             Ok(cast(&array, kind)?)
         };
         sealed.iter().zip(chunk.fetched.iter().skip(fetch.len())).map(column).collect()
@@ -420,10 +461,10 @@ impl Outputs<'_> {
         &self,
         chunk: &RowsChunk<'_>,
         range: Range<usize>,
-        rows: Vec<usize>,
+        rows: &[usize],
     ) -> Result<Vec<ArrayRef>, ClientError> {
         let fetched = self.programs.fetched(chunk)?;
-        let input = Input { task: self.task, clear: self.clear, range, fetched: &fetched, rows: &rows };
+        let input = Input { task: self.task, clear: self.clear, range, fetched: &fetched, rows };
         let column = |program: &OwnerProgram| {
             let computed = match program.source {
                 ProgramSource::Program(index) => Some(self.programs.computed(chunk, index)?),

@@ -103,3 +103,59 @@ fn what_was_not_packed_so_is_refused() {
         assert!(pack(&column, &TypedColumn { values: Values::I64(vec![value]), valid: None }).is_err());
     }
 }
+
+/// Arrays of every type and width are those of the values, with their types, missing ones and both ends.
+#[test]
+fn arrays_are_those_of_the_values() {
+    let mut draw = Draw::new();
+    let int = ColumnType::Int { bits: 64 };
+    let cases =
+        (0..=64).map(|bits| (int, -(1_i128 << bits >> 1), (1_i128 << bits >> 1) - i128::from(bits > 0)));
+    let decimal = ColumnType::Decimal { precision: 38, scale: 3 };
+    let most = 10_i128.pow(38) - 1;
+    let others = [
+        (ColumnType::Bool, 0, 1),
+        (ColumnType::Date, -719_162, 2_932_896),
+        (ColumnType::Timestamp, i128::from(i64::MIN), i128::from(i64::MAX)),
+        (ColumnType::Timestamp, -5, 1 << 50),
+        (decimal, -most, most),
+        (decimal, -50, 1 << 40),
+        (decimal, 0, i128::from(i64::MAX)),
+    ];
+    for (kind, low, high) in cases.chain(others) {
+        for (nullable, rows) in
+            [false, true].into_iter().flat_map(|n| [0, 1, 7, 8, 9, 63, 64, 65, 200].map(|r| (n, r)))
+        {
+            let column = column(kind, Some((low, high)), nullable);
+            let value = |draw: &mut Draw| match draw.below(3) {
+                0 => low,
+                1 => high,
+                _ => low + (u128::from(draw.word()) % (high.abs_diff(low) + 1)) as i128,
+            };
+            let known: Vec<Option<i128>> =
+                (0..rows).map(|_| (!nullable || draw.below(4) > 0).then(|| value(&mut draw))).collect();
+            let units: Vec<i128> = known.iter().map(|known| known.unwrap_or(0)).collect();
+            let valid = nullable.then(|| known.iter().map(Option::is_some).collect());
+            let packed = pack(&column, &TypedColumn { values: Values::I128(units), valid }).unwrap();
+            let found = opened(&column, &packed, rows).unwrap();
+            let short = known.iter().map(|known| known.and_then(|known| i64::try_from(known).ok()));
+            let expected: ArrayRef = match kind {
+                ColumnType::Bool => {
+                    Arc::new(short.map(|known| known.map(|bit| bit == 1)).collect::<BooleanArray>())
+                }
+                ColumnType::Date => {
+                    Arc::new(short.map(|known| known.map(|day| day as i32)).collect::<Date32Array>())
+                }
+                ColumnType::Timestamp => Arc::new(short.collect::<TimestampMicrosecondArray>()),
+                ColumnType::Int { .. } => Arc::new(short.collect::<Int64Array>()),
+                _ => {
+                    let units = known.iter().copied().collect::<Decimal128Array>();
+                    Arc::new(units.with_precision_and_scale(38, 3).unwrap())
+                }
+            };
+            assert_eq!(&found, &expected, "{draw:?}: {kind:?}, {low} to {high}, {rows} rows");
+            assert_eq!(&hush_encode::arrow_type(kind), found.data_type());
+            assert_eq!(found.nulls().is_some(), known.contains(&None));
+        }
+    }
+}

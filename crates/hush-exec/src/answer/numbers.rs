@@ -25,7 +25,23 @@ const FRAME_BYTES: u64 = 8;
 /// [`ExecError::Internal`] if they do not ascend.
 pub(super) fn pack(numbers: &[u64]) -> Result<Vec<u8>, ExecError> {
     let internal = ExecError::Internal { place: "row numbers" };
-    let Ok(set) = RoaringTreemap::from_sorted_iter(numbers.iter().copied()) else { return Err(internal) };
+    if !numbers.is_sorted_by(|one, other| one < other) {
+        return Err(internal);
+    }
+    let mut set = RoaringTreemap::new();
+    let mut rest = numbers;
+    while let Some(first) = rest.first() {
+        // A whole container at once, where all its rows match; else the numbers of this container.
+        let end = (first | (CONTAINER_ROWS - 1)).saturating_add(1);
+        let count = rest.partition_point(|number| *number < end).max(1);
+        let (here, after) = rest.split_at(count);
+        if here.len() as u64 == CONTAINER_ROWS {
+            set.insert_range(*first..end);
+        } else if set.append(here.iter().copied()).is_err() {
+            return Err(internal);
+        }
+        rest = after;
+    }
     let mut bytes = Vec::new();
     match optimal(set).serialize_into(&mut bytes) {
         Ok(()) => Ok(bytes),

@@ -14,8 +14,9 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, cast};
 use datafusion::physical_expr::PhysicalExpr;
-use hush_table::{CHUNK_ROWS, ClearPart};
+use hush_table::CHUNK_ROWS;
 
+use super::held::PartColumns;
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
@@ -100,7 +101,7 @@ impl UsedColumns {
     ///
     /// # Errors
     /// [`ExecError::Corrupt`] if the part does not read, or its batches are not its chunks.
-    pub(crate) fn read(&self, part: Option<&ClearPart>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
+    pub(crate) fn read(&self, part: Option<&PartColumns>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
         let damaged = ExecError::Corrupt { code: "HUSH-T033" };
         let batches = match part {
             Some(part) if !self.positions.is_empty() => part.read(&self.positions)?,

@@ -7,10 +7,10 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use hush_plan::plan::AggregateTask;
 use hush_schemes::bgv::sum::NOT_SELECTED;
-use hush_table::ClearPart;
 
 use super::compiled::{Compiled, UsedColumns, integer};
 use super::groups::Groups;
+use super::held::PartColumns;
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionRole};
@@ -114,13 +114,13 @@ impl MaskSet {
     ///
     /// # Errors
     /// [`ExecError::Corrupt`].
-    pub(crate) fn read(&self, part: Option<&ClearPart>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
+    pub(crate) fn read(&self, part: Option<&PartColumns>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
         self.columns.read(part, rows)
     }
 
     /// Whether the bounds of the part's columns prove that no mask takes any row of the part.
-    pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
-        self.zones.as_ref().is_some_and(|zones| zones.excludes(part))
+    pub(crate) fn excludes(&self, part: &PartColumns) -> bool {
+        self.zones.as_ref().zip(part.stored()).is_some_and(|(zones, part)| zones.excludes(part))
     }
 
     /// Whether every mask takes every row, so that no clear data need be read.

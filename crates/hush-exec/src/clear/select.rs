@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The clear half of a rows task: the matching rows, their clear columns, and the programs' clear operands.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
@@ -9,9 +10,9 @@ use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::logical_expr::Expr;
 use hush_plan::plan::RowsTask;
-use hush_table::ClearPart;
 
 use super::compiled::{Compiled, UsedColumns, double, integer};
+use super::held::PartColumns;
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::answer;
@@ -109,13 +110,13 @@ impl RowSelector {
     ///
     /// # Errors
     /// [`ExecError::Corrupt`].
-    pub(crate) fn read(&self, part: Option<&ClearPart>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
+    pub(crate) fn read(&self, part: Option<&PartColumns>, rows: u64) -> Result<Vec<RecordBatch>, ExecError> {
         self.columns.read(part, rows)
     }
 
     /// Whether the bounds of the part's columns prove that no row of the part matches.
-    pub(crate) fn excludes(&self, part: &ClearPart) -> bool {
-        self.zones.as_ref().is_some_and(|zones| zones.excludes(part))
+    pub(crate) fn excludes(&self, part: &PartColumns) -> bool {
+        self.zones.as_ref().zip(part.stored()).is_some_and(|(zones, part)| zones.excludes(part))
     }
 
     /// The living rows of a chunk that match, as a batch of `row` and `c0…`.
@@ -131,20 +132,23 @@ impl RowSelector {
         let internal = |_| ExecError::Internal { place: "matching rows" };
         let batch = living_rows(living, chunk)?;
         let rows = batch.num_rows();
-        let keep = match &self.predicate {
-            Some(predicate) => predicate.condition(&batch)?,
-            None => BooleanBuffer::new_set(rows),
-        };
-        if keep.count_set_bits() == 0 {
+        let keep = self.predicate.as_ref().map(|predicate| predicate.condition(&batch)).transpose()?;
+        let kept = keep.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
+        if kept == 0 {
             return Ok(self.empty());
         }
-        // Expressions see the matching rows alone, so they cannot fail on other rows.
-        let keep = BooleanArray::new(keep, None);
-        let is_living = |row: &usize| living.is_none_or(|living| living.value(*row));
-        let places = (0..chunk.num_rows()).filter(is_living);
-        let numbers = UInt64Array::from_iter_values(places.map(|row| first_row + row as u64));
-        let numbers = arrow::compute::filter(&numbers, &keep).map_err(internal)?;
-        let batch = filter_record_batch(&batch, &keep).map_err(internal)?;
+        let number = |row: usize| first_row + row as u64;
+        let numbers = match living {
+            None => UInt64Array::from_iter_values((0..rows).map(number)),
+            Some(living) => UInt64Array::from_iter_values(living.set_indices().map(number)),
+        };
+        let (mut numbers, mut batch): (ArrayRef, _) = (Arc::new(numbers), batch);
+        if let Some(keep) = keep.filter(|_| kept < rows) {
+            // Expressions see the matching rows alone, so they cannot fail on other rows.
+            let keep = BooleanArray::new(keep, None);
+            numbers = arrow::compute::filter(&numbers, &keep).map_err(internal)?;
+            batch = Cow::Owned(filter_record_batch(&batch, &keep).map_err(internal)?);
+        }
         let mut columns: Vec<ArrayRef> = vec![numbers];
         for output in &self.outputs {
             columns.push(output.array(&batch)?);

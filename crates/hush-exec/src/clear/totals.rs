@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use super::compiled::{Compiled, UsedColumns};
 use super::groups::{GroupQuery, Groups};
+use super::held::PartColumns;
 use super::outputs::aggregate_name;
 use super::scalar::Scope;
 use super::sums::{self, TOTAL};
@@ -42,8 +43,8 @@ pub(crate) fn group(
     let parts = job.placed_parts();
     let nothing = || calls.iter().map(|call| call.nothing()).collect::<Vec<_>>();
     let totals = job.workers.install(|| {
-        let of_parts = parts.par_iter().map(|part| pass.part(job, *part, nothing()));
-        of_parts.try_reduce(nothing, both)
+        let of_parts = parts.par_iter().map(|part| pass.part(job, *part, &nothing));
+        of_parts.try_reduce(&nothing, both)
     })?;
     let fields = totals.iter().enumerate().map(|(index, total)| total.field(aggregate_name(index)));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -132,21 +133,27 @@ impl Pass {
         Ok(Self { predicate, zones, computes, columns })
     }
 
-    fn part(&self, job: &Job, part: PartRef<'_>, mut totals: Vec<Total>) -> Result<Vec<Total>, ExecError> {
+    fn part(
+        &self,
+        job: &Job,
+        part: PartRef<'_>,
+        nothing: &(impl Fn() -> Vec<Total> + Sync + Send),
+    ) -> Result<Vec<Total>, ExecError> {
         job.stop.check()?;
         let clear = if self.columns.is_empty() { None } else { job.snapshot.clear_part(part)? };
-        let excluded = |clear| self.zones.as_ref().is_some_and(|zones| zones.excludes(clear));
-        if clear.as_ref().is_some_and(excluded) {
-            return Ok(totals);
+        let stored = clear.as_ref().and_then(PartColumns::stored);
+        if self.zones.as_ref().zip(stored).is_some_and(|(zones, clear)| zones.excludes(clear)) {
+            return Ok(nothing());
         }
         let living = job.snapshot.living(part)?;
-        for batch in living.rows_of(self.columns.read(clear.as_ref(), part.entry.rows)?)? {
-            let batch = matching(self.predicate.as_ref(), &batch)?;
-            self.computes
-                .iter()
-                .zip(&mut totals)
-                .try_for_each(|(compute, total)| compute.add(&batch, total))?;
-        }
+        let batches = living.rows_of(self.columns.read(clear.as_ref(), part.entry.rows)?)?;
+        batches.par_iter().map(|batch| self.batch(batch, nothing())).try_reduce(nothing, both)
+    }
+
+    fn batch(&self, batch: &RecordBatch, mut totals: Vec<Total>) -> Result<Vec<Total>, ExecError> {
+        let batch = matching(self.predicate.as_ref(), batch)?;
+        let mut computes = self.computes.iter().zip(&mut totals);
+        computes.try_for_each(|(compute, total)| compute.add(&batch, total))?;
         Ok(totals)
     }
 }

@@ -8,7 +8,7 @@ mod bounds;
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{
@@ -18,7 +18,7 @@ use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use parquet::file::properties::WriterProperties;
 
 pub use self::bounds::ColumnBounds;
 use super::contain::contain;
@@ -41,22 +41,8 @@ impl ClearPartWriter {
     /// # Errors
     /// [`TableError::Parquet`] for types that Parquet does not have.
     pub fn new(schema: &SchemaRef) -> Result<Self, TableError> {
-        Self::begin(schema, |properties| properties.set_compression(Compression::ZSTD(ZstdLevel::default())))
-    }
-
-    /// The same with columns as they are, neither compressed nor in dictionaries: quicker to write and to read, and larger.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn plain(schema: &SchemaRef) -> Result<Self, TableError> {
-        Self::begin(schema, |properties| properties.set_dictionary_enabled(false))
-    }
-
-    fn begin(
-        schema: &SchemaRef,
-        set: impl FnOnce(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
-    ) -> Result<Self, TableError> {
-        let properties = set(WriterProperties::builder().set_created_by("hushtable".to_owned())).build();
+        let properties = WriterProperties::builder().set_created_by("hushtable".to_owned());
+        let properties = properties.set_compression(Compression::ZSTD(ZstdLevel::default())).build();
         let writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).map_err(unwritten)?;
         Ok(Self { writer, rows: 0, bytes: 0 })
     }
@@ -68,8 +54,7 @@ impl ClearPartWriter {
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
         self.writer.write(batch).map_err(unwritten)?;
         self.rows = self.rows.saturating_add(batch.num_rows() as u64);
-        let bytes = batch.columns().iter().map(|column| sliced_bytes(column.as_ref()));
-        self.bytes = bytes.fold(self.bytes, u64::saturating_add);
+        self.bytes = self.bytes.saturating_add(bytes_of(batch));
         Ok(())
     }
 
@@ -89,9 +74,10 @@ impl ClearPartWriter {
     }
 }
 
-/// Memory that a slice's own values take; arrays that cannot tell count as nothing.
-fn sliced_bytes(array: &dyn arrow::array::Array) -> u64 {
-    array.to_data().get_slice_memory_size().unwrap_or(0) as u64
+/// Memory that the values of some rows take; arrays that cannot tell count as nothing.
+pub(crate) fn bytes_of(rows: &RecordBatch) -> u64 {
+    let sliced = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0) as u64;
+    rows.columns().iter().map(sliced).fold(0, u64::saturating_add)
 }
 
 fn unwritten(source: ParquetError) -> TableError {

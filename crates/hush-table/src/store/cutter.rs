@@ -8,12 +8,12 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, SchemaRef};
 
 use super::TableStore;
-use crate::digest::AppendId;
+use crate::digest::{AppendId, Digest};
 use crate::error::{Operation, PartFault, TableError};
-use crate::manifest::{Appended, Manifest, PartEntry, StoredColumns};
+use crate::manifest::{Appended, Manifest, PartEntry, PartFile, StoredColumns};
 use crate::part::{
     CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
-    PART_TARGET_BYTES, PartCubes, PartRuns, WrittenPart, ZonesWriter,
+    PART_TARGET_BYTES, PartCubes, PartRuns, WrittenPart, ZonesWriter, bytes_of,
 };
 
 /// Gives what is prepared of a part that is cut: it is told the number of the part's first chunk (as that of
@@ -44,8 +44,8 @@ pub(super) struct PartCutter {
     generation: u32,
     /// The append whose parts these are.
     append: Option<AppendId>,
-    /// Whether clear columns stay as they are, uncompressed.
-    plain: bool,
+    /// Whether clear columns stay with whoever pushes them, and are not written.
+    keeps_no_clear: bool,
     /// Size at which a part is cut.
     part_bytes: u64,
     next_chunk: u32,
@@ -69,7 +69,7 @@ type PartAndBounds = (PartEntry, Option<RecordBatch>);
 /// The part being collected.
 #[derive(Debug)]
 struct OpenPart {
-    clear: Option<ClearPartWriter>,
+    clear: Option<ClearHalf>,
     encrypted: Option<EncryptedPartWriter>,
     domain: u32,
     generation: u32,
@@ -94,7 +94,7 @@ impl PartCutter {
             domain: table.domain,
             generation: table.generation,
             append: None,
-            plain: false,
+            keeps_no_clear: false,
             part_bytes: PART_TARGET_BYTES,
             next_chunk: stored.iter().map(|part| part.chunks).sum(),
             rows: stored.iter().map(|part| part.rows).sum(),
@@ -116,8 +116,13 @@ impl PartCutter {
         self.part_bytes = bytes.min(PART_TARGET_BYTES);
     }
 
-    pub(super) fn set_plain(&mut self) {
-        self.plain = true;
+    pub(super) fn keep_no_clear(&mut self) {
+        self.keeps_no_clear = true;
+    }
+
+    /// Whether clear columns are not written.
+    pub(super) fn keeps_no_clear(&self) -> bool {
+        self.keeps_no_clear
     }
 
     pub(super) fn set_prepared(&mut self, prepared: PreparedOfPart) {
@@ -224,8 +229,11 @@ impl PartCutter {
 
     fn new_part(&self) -> Result<OpenPart, TableError> {
         let first = self.next_chunk;
-        let begin = if self.plain { ClearPartWriter::plain } else { ClearPartWriter::new };
-        let clear = (!self.clear.fields().is_empty()).then(|| begin(&self.clear)).transpose()?;
+        let begin = || match self.keeps_no_clear {
+            true => Ok(ClearHalf::Elsewhere { bytes: 0 }),
+            false => ClearPartWriter::new(&self.clear).map(ClearHalf::Written),
+        };
+        let clear = (!self.clear.fields().is_empty()).then(begin).transpose()?;
         let encrypted = self.encrypted.as_ref();
         let encrypted =
             encrypted.map(|columns| EncryptedPartWriter::new(&columns.encodings, &columns.sealed, first));
@@ -274,6 +282,33 @@ impl PartCutter {
     }
 }
 
+/// The clear half of a part being collected.
+#[derive(Debug)]
+enum ClearHalf {
+    Written(ClearPartWriter),
+    /// Not kept here. A manifest names a file for it, of the bytes that the rows have in memory; there is none.
+    Elsewhere {
+        bytes: u64,
+    },
+}
+
+impl ClearHalf {
+    fn push(&mut self, rows: &RecordBatch) -> Result<(), TableError> {
+        match self {
+            Self::Written(writer) => writer.push(rows)?,
+            Self::Elsewhere { bytes } => *bytes = bytes.saturating_add(bytes_of(rows)),
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Written(writer) => writer.bytes(),
+            Self::Elsewhere { bytes } => *bytes,
+        }
+    }
+}
+
 impl OpenPart {
     fn push(&mut self, clear: &RecordBatch, chunk: EncodedChunk) -> Result<(), TableError> {
         let rows = chunk.rows;
@@ -290,7 +325,7 @@ impl OpenPart {
     }
 
     fn is_full(&self, part_bytes: u64) -> bool {
-        let clear = self.clear.as_ref().map_or(0, ClearPartWriter::bytes);
+        let clear = self.clear.as_ref().map_or(0, ClearHalf::bytes);
         let encrypted = self.encrypted.as_ref().map_or(0, EncryptedPartWriter::bytes);
         self.chunks >= MAX_PART_CHUNKS || clear.max(encrypted) >= part_bytes
     }
@@ -303,12 +338,17 @@ impl OpenPart {
         prepared: Prepared,
     ) -> Result<PartAndBounds, TableError> {
         let keep = |part: WrittenPart| store.put_part(&part).map(|()| part.file);
-        let clear = self.clear.map(ClearPartWriter::finish).transpose()?;
-        let bounds = clear
-            .as_ref()
-            .map(|written| ZonesWriter::new(columns).row(&ClearPart::of_written(written, columns)?));
-        let bounds = bounds.transpose()?;
-        let clear = clear.map(keep).transpose()?;
+        let (clear, bounds) = match self.clear {
+            None => (None, None),
+            Some(ClearHalf::Elsewhere { bytes }) => {
+                (Some(PartFile { digest: Digest::from_bytes([0; 32]), bytes: bytes.max(1) }), None)
+            }
+            Some(ClearHalf::Written(writer)) => {
+                let written = writer.finish()?;
+                let bounds = ZonesWriter::new(columns).row(&ClearPart::of_written(&written, columns)?)?;
+                (Some(keep(written)?), Some(bounds))
+            }
+        };
         let encrypted = self.encrypted.map(|writer| writer.finish().and_then(keep)).transpose()?;
         let cubes = prepared.cubes.map(|cubes| store.put_cubes(&cubes)).transpose()?;
         let runs = prepared.runs.map(|runs| store.put_runs(&runs)).transpose()?;

@@ -149,10 +149,11 @@ impl TableWriter {
         self
     }
 
-    /// Leaves clear columns uncompressed: for a table that is read once and never stored.
+    /// Writes no clear columns: for a table in memory whose maker has them, and hands them to the engine as they are. The manifest names a file
+    /// for each part's, which nobody finds; it is signed, but not stored.
     #[must_use]
-    pub fn with_plain_columns(mut self) -> Self {
-        self.cutter.set_plain();
+    pub fn without_clear_files(mut self) -> Self {
+        self.cutter.keep_no_clear();
         self
     }
 
@@ -247,14 +248,19 @@ impl TableWriter {
         self.head.rows = self.cutter.rows();
         // The bounds of parts that an interrupted writer has stored are read from these.
         let bounds = self.cutter.take_bounds();
-        self.store.put_zones_with(&mut self.head, bounds)?;
+        if !self.cutter.keeps_no_clear() {
+            self.store.put_zones_with(&mut self.head, bounds)?;
+        }
         let mut manifest = self.head.clone();
         if self.records {
             manifest.record(ChangeKind::Encrypt, manifest.rows, self.replaced_rows);
         }
         manifest.sealed_schema = sealed_schema;
         let signed = SignedManifest::sign(manifest, &self.verifying_key, sign)?;
-        self.store.commit_locked(&signed)?;
+        // A version without its clear files is for this process alone.
+        if !self.cutter.keeps_no_clear() {
+            self.store.commit_locked(&signed)?;
+        }
         self.finished = true;
         // The version that it would go on to is there: a journal that stays is of no use.
         let _ = self.store.remove_journal();

@@ -15,6 +15,7 @@ use hush_testkit::Draw;
 use super::*;
 use crate::Stop;
 use crate::clear::compiled::{Compiled, UsedColumns};
+use crate::clear::held::PartColumns;
 use crate::clear::scalar::Scope;
 use crate::clear::session::Session;
 use crate::error::ExpressionRole;
@@ -219,7 +220,7 @@ fn a_predicate_has_the_value_of_its_text_and_a_part_that_it_excludes_has_no_row_
         .map(|_| {
             let rows = 1 + draw.below(40);
             let batch = batch(&mut draw, rows);
-            (part(&batch), batch)
+            (PartColumns::from(part(&batch)), batch)
         })
         .collect();
     let schema = DFSchema::try_from(parts[0].1.schema().as_ref().clone()).unwrap();
@@ -232,19 +233,19 @@ fn a_predicate_has_the_value_of_its_text_and_a_part_that_it_excludes_has_no_row_
         let whole = compile(&scope, &Predicate::clear(&*sql));
         compiled += 1;
         let zones = columns.zones(&condition);
-        for (part, _) in &parts {
-            let batches = columns.read(Some(part), part_rows(part)).unwrap();
+        for (part, batch) in &parts {
+            let batches = columns.read(Some(part), batch.num_rows() as u64).unwrap();
             let Ok(found) = condition.array(&batches[0]) else { continue };
             // A conversion may fail in one of them alone: members behind the one that decides are not evaluated.
             let (columns, whole) = whole.as_ref().unwrap();
-            let batches = columns.read(Some(part), part_rows(part)).unwrap();
+            let batches = columns.read(Some(part), batch.num_rows() as u64).unwrap();
             if let Ok(expected) = whole.array(&batches[0]) {
                 assert_eq!(&found, &expected, "{sql}, {draw}");
                 compared += usize::from(found.null_count() > 0);
             }
             let matches = condition.condition(&batches[0]).unwrap().count_set_bits();
             empty += usize::from(matches == 0);
-            if zones.as_ref().is_some_and(|zones| zones.excludes(part)) {
+            if zones.as_ref().is_some_and(|zones| zones.excludes(part.stored().unwrap())) {
                 excluded += 1;
                 assert_eq!(matches, 0, "{sql}, {draw}");
             }
@@ -253,10 +254,6 @@ fn a_predicate_has_the_value_of_its_text_and_a_part_that_it_excludes_has_no_row_
     // Without excluded parts, or without NULLs, the test would show nothing.
     assert!(compiled > 150 && excluded * 10 > empty, "{excluded} of {empty} in {compiled} conditions");
     assert!(compared > 1000, "{compared} arrays with NULLs");
-}
-
-fn part_rows(part: &ClearPart) -> u64 {
-    part.read(&[0]).unwrap().iter().map(|batch| batch.num_rows() as u64).sum()
 }
 
 /// Conditions for which careless use of bounds would lose rows.
