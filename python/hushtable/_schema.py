@@ -295,7 +295,9 @@ class Column:
         return f"<Column {self.name}: {self.type}, {self.protect}>"
 
 
-def propose(data: Data, *, clear: Columns = (), sensitive: Columns = (), name: str = "data") -> Schema:
+def propose(
+    data: Data, *, clear: Columns = (), sensitive: Columns = (), name: str = "data", workload: Path | None = None
+) -> Schema:
     """Proposes a schema: reads all data once. A person approves it, in its file or by ``schema.approve(by)``.
 
     Args:
@@ -303,8 +305,13 @@ def propose(data: Data, *, clear: Columns = (), sensitive: Columns = (), name: s
         clear: columns that a server may read.
         sensitive: columns that are protected whatever they look like.
         name: the table's name in SQL where the data is not a file.
+        workload: a file of queries, separated by semicolons, whose layouts are proposed where they make a query clearly cheaper. Columns whose
+            texts the schema lists for that are named in ``warnings``, with what each layout takes and does.
+
+    Raises:
+        RefusedError: a query is wrong; the message has its number.
     """
-    return Schema(_hushtable.Schema.propose(source(data, name), names(sensitive), names(clear)))
+    return Schema(_hushtable.Schema.propose(source(data, name), names(sensitive), names(clear), workload))
 
 
 def read_schema(path: Path) -> Schema:

@@ -78,6 +78,9 @@ pub(crate) fn summary(account: &Account, wall: f64) -> String {
         (None, Some(error)) => line("Error", precision(error)),
         (None, None) => {}
     }
+    if let Some(keeping) = &account.keeping {
+        line("Keep", visible(&keeping.describe()));
+    }
     line("Time", times(&account.phases, wall));
     if let Some(peak) = account.peak_bytes {
         line("Memory", format!("{:.0} MB peak", peak as f64 / 1e6));

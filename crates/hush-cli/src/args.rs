@@ -279,6 +279,9 @@ pub(crate) struct Init {
     pub(crate) policy: Policy,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    /// SQL queries, separated by semicolons: propose the layouts that make them cheap
+    #[arg(long = "for", value_name = "PATH", conflicts_with = "target")]
+    pub(crate) workload: Option<PathBuf>,
     /// Where to write the schema, - for standard output (default: beside the data, patients.schema.toml for
     /// patients.csv)
     #[arg(long, short, value_name = "PATH")]

@@ -6,6 +6,7 @@ use std::time::Instant;
 use hush_plan::report::Leakage;
 
 use crate::release::Counted;
+use crate::workload::Keeping;
 
 /// Seconds per phase, in the order in which they ran.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -103,6 +104,8 @@ pub struct Account {
     pub security: Vec<SecurityLine>,
     /// Columns with a copy that the owner reads, and bits of a row of each.
     pub copies: Vec<(String, u32)>,
+    /// What it takes to keep the layouts of this query; `None` where nothing is encoded or copied.
+    pub keeping: Option<Keeping>,
     /// Facts that a server would have learned.
     pub leakage: Leakage,
     /// Absolute error bound of the approximate operations, if there are any.

@@ -36,8 +36,7 @@ const DOUBLES: u8 = 2;
 
 /// How the copy of a column is packed.
 pub(crate) fn shape(column: &Column) -> CopyShape {
-    let bits = column_bounds(column).map_or(64, |bounds| width(bounds.high.abs_diff(bounds.low)));
-    CopyShape { bits, nullable: column.nullable }
+    CopyShape::of(column)
 }
 
 /// Bits of the numbers up to `largest`.

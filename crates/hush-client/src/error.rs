@@ -356,6 +356,14 @@ pub enum ClientError {
     /// Refused by the planner, for a table that is stored or being made.
     #[error(transparent)]
     Plan(#[from] hush_plan::PlanError),
+    /// Refused by the planner, of a file of queries.
+    #[error("query {number} of the workload: {source}")]
+    Query {
+        /// The number of the query, from 1.
+        number: usize,
+        /// The refusal.
+        source: hush_plan::PlanError,
+    },
     /// Refused by the planner at a rehearsal, where protections are a choice.
     #[error("{source}")]
     Rehearsed {

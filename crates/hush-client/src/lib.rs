@@ -81,6 +81,7 @@ mod scheme;
 mod table;
 mod threads;
 mod update;
+mod workload;
 
 pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use alter::{AlterError, AlterOptions, AlterReport, alter};
@@ -130,6 +131,7 @@ pub use schema_file::{
 };
 pub use table::{ASSUMED_LINK, Evaluator, OwnedTable};
 pub use update::{MissingRows, UpdateOptions, UpdateReport, update_rows};
+pub use workload::{Keeping, WorkloadAdvice, propose_for};
 
 /// Names of the parameter sets of this version, smallest ring first.
 pub fn parameter_sets() -> Vec<&'static str> {

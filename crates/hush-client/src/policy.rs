@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a file to a schema: the proposal, and the changes of the user's choice.
 
+use std::collections::BTreeMap;
+
 use hush_plan::schema::units::type_bounds;
 use hush_plan::schema::{Column, NO_VALUES, UNHELD_TYPE};
 use hush_plan::{Needs, Protection, Schema, factors_left_out};
@@ -34,6 +36,8 @@ pub struct Proposal {
     pub schema: Schema,
     /// Rows of the file.
     pub rows: u64,
+    /// Distinct values of each column of texts, missing ones aside; an estimate beyond some thousands.
+    pub distinct: BTreeMap<String, u64>,
     /// Notes that deserve attention, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -142,7 +146,9 @@ pub fn propose_schema(source: &Source, policy: &Policy) -> Result<Proposal, Clie
     }));
     schema.notes.retain(|note| !note.starts_with("clear together:"));
     schema.notes.extend(warnings.iter().filter(|warning| warning.starts_with("clear together:")).cloned());
-    Ok(Proposal { schema, rows: profile.rows(), warnings })
+    let texts = profile.columns().iter().filter(|found| found.is_text());
+    let distinct = texts.map(|found| (found.name().to_owned(), found.distinct())).collect();
+    Ok(Proposal { schema, rows: profile.rows(), distinct, warnings })
 }
 
 /// Rows that the clear columns single out together.

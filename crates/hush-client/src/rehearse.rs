@@ -2,7 +2,7 @@
 //! The rehearsal: the whole way from a file to a result in one process, with temporary keys and an embedded
 //! engine that takes and gives the bytes that a server would.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::Limits;
@@ -29,6 +29,7 @@ use crate::schema_file::reading_notes;
 use crate::scheme::{Lattice, NoOp, Scheme};
 use crate::table::OwnedTable;
 use crate::threads::thread_pool;
+use crate::workload::keeping;
 use hush_remote::Progress;
 use hush_system::memory::peak_resident_bytes;
 
@@ -89,11 +90,13 @@ fn run(
     let pool = thread_pool(options.threads)?;
     let mut phases = Phases::default();
     let source = &options.source;
-    let (schema, rows, warnings) = phases.time("read", || approved_schema(options, source))?;
+    let (schema, rows, distinct, warnings) = phases.time("read", || approved_schema(options, source))?;
     let (schema, needs, notes) = phases.time("plan", || used_part(&schema, &options.sql))?;
     let encodings = phases.time("plan", || plan_encodings(&schema, &needs, rows))?;
     let mut account = described(source, &schema, rows, warnings, &encodings)?;
     account.dry_run = options.dry_run;
+    let known = (rows, &distinct);
+    account.keeping = phases.time("plan", || keeping(&schema, &encodings, &options.sql, known))?;
     account.warnings.extend(notes);
     preamble(&account);
 
@@ -148,24 +151,24 @@ fn run(
 fn approved_schema(
     options: &RehearsalOptions,
     source: &Source,
-) -> Result<(Schema, u64, Vec<String>), ClientError> {
-    let (mut schema, rows, warnings) = match &options.schema {
+) -> Result<(Schema, u64, BTreeMap<String, u64>, Vec<String>), ClientError> {
+    let (mut schema, rows, distinct, warnings) = match &options.schema {
         Some(schema) => {
             let schema = schema.clone();
             let rows = count_rows(source, &schema)?;
             let notes = reading_notes(&schema, source);
-            (schema, rows, notes)
+            (schema, rows, BTreeMap::new(), notes)
         }
         None => {
             let proposal = propose_schema(source, &options.policy)?;
-            (proposal.schema, proposal.rows, proposal.warnings)
+            (proposal.schema, proposal.rows, proposal.distinct, proposal.warnings)
         }
     };
     protect_undecided(&mut schema);
     // Sums are sized for the rows at hand: nothing is appended to a rehearsal.
     schema.max_rows = rows;
     schema.approved = true;
-    Ok((schema, rows, warnings))
+    Ok((schema, rows, distinct, warnings))
 }
 
 fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {

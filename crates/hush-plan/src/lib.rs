@@ -47,6 +47,7 @@ pub mod physical;
 pub mod plan;
 pub mod predict;
 mod program;
+pub mod propose;
 pub mod quantity;
 pub mod range;
 pub mod report;

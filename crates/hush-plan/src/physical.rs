@@ -19,7 +19,7 @@ use crate::graph;
 use crate::leakage;
 use crate::limits::{Limits, Shown, WayName};
 use crate::plan::{PLAN_FORMAT, Predicate, QueryPlan, ServerPlan, Task};
-use crate::predict::Site;
+use crate::predict::{Price, Site};
 use crate::report::Way;
 use crate::schema::Schema;
 use crate::sql::{Query, check_expression};
@@ -53,7 +53,7 @@ pub fn plan_query(
     let planner = Planner { schema, encodings, public, site, manifest, query, limits };
     let Proposals { all, refusals } = ways::proposals(case)?;
     let possible = planner.allowed(all, hide, &refusals)?;
-    let Picked { taken, instead, ways } = planner.pick(possible)?;
+    let Picked { taken, instead, ways, .. } = planner.pick(possible)?;
     let (needed, limit) = (taken.cost.answer_bytes_each, limits.max_answer_bytes);
     if needed > limit {
         return Err(PlanError::AnswerTooLarge { needed, limit });
@@ -77,6 +77,28 @@ pub fn plan_query(
         plan.gathered = Some(Box::new(gathered));
     }
     Ok(plan)
+}
+
+/// The way that [`plan_query`] takes, with its price. What all ways have in common is left out of it.
+///
+/// # Errors
+/// As [`plan_query`].
+pub(crate) fn price_query(
+    schema: &Schema,
+    encodings: &[PrivateEncoding],
+    site: &Site,
+    query: &Query,
+) -> Result<(WayName, Price), PlanError> {
+    let limits = &Limits::default();
+    let catalog = Catalog::new(schema, encodings, site.shape.rows())?;
+    let hide = schema.allow.others();
+    let case = &Case { schema, catalog: &catalog, query, limits, hide, shape: &site.shape };
+    let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
+    let planner = Planner { schema, encodings, public, site, manifest: "", query, limits };
+    let Proposals { all, refusals } = ways::proposals(case)?;
+    let Picked { taken, price, .. } = planner.pick(planner.allowed(all, hide, &refusals)?)?;
+    let (needed, limit) = (taken.cost.answer_bytes_each, limits.max_answer_bytes);
+    if needed > limit { Err(PlanError::AnswerTooLarge { needed, limit }) } else { Ok((taken.name, price)) }
 }
 
 /// Bounds of the numbers that stored rows decrypt to, for each encoding.

@@ -29,9 +29,10 @@ use serde::Serialize;
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::PlanError;
 use crate::plan::{RowsTask, ServerPlan, Task};
-use crate::schema::Schema;
+use crate::schema::units::column_bounds;
+use crate::schema::{Column, Schema};
 pub use clear::ClearColumn;
-use prepared::Asked;
+use prepared::{Asked, SEAL_BYTES};
 pub use prepared::{CubeSpread, RunSize, RunSpread};
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
 pub(crate) use site::Price;
@@ -90,6 +91,13 @@ pub struct CopyShape {
 }
 
 impl CopyShape {
+    /// That of an encrypted column: the bits of its range, or a double's.
+    pub fn of(column: &Column) -> Self {
+        let bits = column_bounds(column)
+            .map_or(64, |bounds| u128::BITS - bounds.high.abs_diff(bounds.low).leading_zeros());
+        Self { bits, nullable: column.nullable }
+    }
+
     /// Bits of a row.
     pub fn row_bits(&self) -> u32 {
         self.bits + u32::from(self.nullable)
@@ -97,7 +105,6 @@ impl CopyShape {
 
     /// Bytes of the sealed copy of so many rows: nonce, authentication, head, values, and whether they are there.
     pub fn bytes(&self, rows: u64) -> u64 {
-        const SEAL_BYTES: u64 = 24 + 16;
         const HEAD_BYTES: u64 = 19;
         let missing = if self.nullable { rows.div_ceil(8) } else { 0 };
         SEAL_BYTES + HEAD_BYTES + (rows * u64::from(self.bits)).div_ceil(8) + missing

@@ -33,7 +33,7 @@ pub use condition::{Condition, OwnedCondition};
 pub(crate) use expression::{bare, column_name, columns_of, quoted, shown};
 pub use similar::similar_regex;
 pub use statement::table_of;
-pub use workload::parse_workload;
+pub use workload::{parse_workload, statements};
 
 use std::collections::BTreeSet;
 

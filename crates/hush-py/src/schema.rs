@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Schemas: proposed, read, edited, approved, written.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use hush::{Policy, Proposal, Setting};
+use hush::{Error, Policy, Proposal, Setting};
 use pyo3::prelude::*;
 
 use crate::data::Source;
@@ -65,9 +66,19 @@ impl Schema {
         source: &Source,
         sensitive: Vec<String>,
         clear: Vec<String>,
+        workload: Option<PathBuf>,
     ) -> PyResult<Self> {
         let policy = Policy { sensitive, clear };
-        let proposed = work::run(py, |_| hush::propose(&source.source, &policy));
+        let proposed = work::run(py, |_| {
+            let mut proposal = hush::propose(&source.source, &policy)?;
+            if let Some(path) = &workload {
+                let refused = |error| Error::usage(format!("cannot read {}: {error}", path.display()));
+                let queries = std::fs::read_to_string(path).map_err(refused)?;
+                let advice = hush::propose_for(&source.source, &mut proposal, &queries)?;
+                proposal.warnings.extend(advice.lines());
+            }
+            Ok(proposal)
+        });
         let Proposal { schema, warnings, .. } = source.settle(proposed)?;
         Ok(Self { schema, warnings })
     }
@@ -100,7 +111,12 @@ impl Schema {
 
     /// The schema, approved; refused while a column is undecided.
     fn approve(&self, py: Python<'_>, by: &str) -> PyResult<Self> {
-        let proposal = Proposal { schema: self.schema.clone(), rows: 0, warnings: Vec::new() };
+        let proposal = Proposal {
+            schema: self.schema.clone(),
+            rows: 0,
+            distinct: BTreeMap::new(),
+            warnings: Vec::new(),
+        };
         let schema = work::run(py, |_| hush::approve(proposal, by))?;
         Ok(Self { schema, warnings: self.warnings.clone() })
     }

@@ -40,12 +40,12 @@ pub use hush_client::{
     Accepted, Account, AlterOptions, AlterReport, Analysis, AppendOptions, AppendReport, CheckedStatement,
     ColumnCache, CompactOptions, CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS,
     DeleteOptions, DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions,
-    Evaluation, Explanation, History, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved,
-    NO_HOME, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
+    Evaluation, Explanation, History, Keeping, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows,
+    Moved, NO_HOME, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
     PreparedQuery, Present, PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal,
     RehearsalOptions, RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind,
     SecurityLine, Silent, Statement, StoredBytes, TableDecryption, TablePlace, UnusedProfile, UpdateOptions,
-    UpdateReport, VectorSource, Verified, VersionChange, Which, WorkFactor, harden_process,
+    UpdateReport, VectorSource, Verified, VersionChange, Which, WorkFactor, WorkloadAdvice, harden_process,
     peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
@@ -132,6 +132,18 @@ pub fn open_stream(input: Box<dyn std::io::Read + Send>) -> Result<Source, Error
 /// [`Error`], with a stable code.
 pub fn propose(source: &Source, policy: &Policy) -> Result<Proposal, Error> {
     Ok(hush_client::propose_schema(source, policy)?)
+}
+
+/// Adds to a proposal what makes the queries of a workload clearly cheaper; see [`hush_client::propose_for`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn propose_for(
+    source: &Source,
+    proposal: &mut Proposal,
+    workload: &str,
+) -> Result<WorkloadAdvice, Error> {
+    Ok(hush_client::propose_for(source, proposal, workload)?)
 }
 
 /// The schema of a proposal as `by` approves it; see [`Proposal::approve`].

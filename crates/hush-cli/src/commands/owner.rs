@@ -22,7 +22,12 @@ use crate::terminal::{print, say, visible};
 /// Proposes a schema file.
 pub(super) fn init(args: &Init) -> Result<(), Error> {
     let policy = Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() };
-    let mut proposal = hush::propose(&hush::open(&args.file)?, &policy)?;
+    let source = hush::open(&args.file)?;
+    let mut proposal = hush::propose(&source, &policy)?;
+    let advice = match &args.workload {
+        Some(path) => Some(hush::propose_for(&source, &mut proposal, &read_queries(path)?)?),
+        None => None,
+    };
     let fit = match args.target.target {
         Some(Target::Edge) => Some(fit_to_device(&mut proposal, args.target.device.as_deref())?),
         None => None,
@@ -52,6 +57,10 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
         Some(fit) => text.push_str(&fit),
         None => text.push_str(&stored(&proposal)?),
     }
+    if let Some(advice) = &advice {
+        text.push_str("For the queries, predicted at 100 Mbit/s:\n");
+        advice.lines().iter().for_each(|line| text.push_str(&format!("  {}\n", visible(line))));
+    }
     let (wrote, schema) = match to_stdout {
         true => ("Read the schema".to_owned(), " --schema SCHEMA"),
         false => (format!("Wrote {}. Read it", path.display()), ""),
@@ -62,6 +71,12 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
     ));
     say(&text);
     Ok(())
+}
+
+/// The text of a file of queries.
+fn read_queries(path: &Path) -> Result<String, Error> {
+    let refused = |source| Error::usage(format!("cannot read {}: {source}", path.display()));
+    std::fs::read_to_string(path).map_err(refused)
 }
 
 /// What the encrypted columns of a proposal take.

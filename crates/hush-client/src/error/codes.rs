@@ -15,7 +15,7 @@ impl ClientError {
             Self::Eval(source) => source.code(),
             Self::Exec(source) => source.code(),
             Self::KeyFile(source) => source.code(),
-            Self::Plan(source) | Self::Rehearsed { source, .. } => source.code(),
+            Self::Plan(source) | Self::Query { source, .. } | Self::Rehearsed { source, .. } => source.code(),
             Self::Purge(source) => source.code(),
             Self::Rotate(source) => source.code(),
             Self::Alter(source) => source.code(),
@@ -81,12 +81,14 @@ impl ClientError {
             Self::Usage { .. } | Self::Misused { .. } | Self::Exists { .. } | Self::Cpu { .. } => {
                 ErrorKind::Usage
             }
-            Self::Plan(source) | Self::Rehearsed { source, .. } => match source {
-                hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. } => {
-                    ErrorKind::Precision
+            Self::Plan(source) | Self::Query { source, .. } | Self::Rehearsed { source, .. } => {
+                match source {
+                    hush_plan::PlanError::Overflow { .. } | hush_plan::PlanError::Noise { .. } => {
+                        ErrorKind::Precision
+                    }
+                    _ => ErrorKind::Refused,
                 }
-                _ => ErrorKind::Refused,
-            },
+            }
             Self::AllRows { .. }
             | Self::Changed { .. }
             | Self::NotPushed { .. }

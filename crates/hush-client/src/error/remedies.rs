@@ -52,6 +52,9 @@ impl ClientError {
             error if error.is_stale_version() => way(Remedy::Reopen),
             Self::Eval(source) => ways(eval(source)),
             Self::Plan(source) => ways(source.remedies(Subject::Table)),
+            Self::Query { source, .. } => {
+                Advice { unwritten: true, ..ways(source.remedies(Subject::Proposal)) }
+            }
             Self::Rehearsed { source, by } => ways(source.remedies(*by)),
             Self::NoSchema { .. } => way(Remedy::Propose),
             Self::Exists { .. } => ways([Remedy::Replace]),

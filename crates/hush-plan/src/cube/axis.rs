@@ -53,7 +53,7 @@ impl Axis {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn of(schema: &Schema, dimension: &Dimension) -> Result<Self, CubeFault> {
+    pub(crate) fn of(schema: &Schema, dimension: &Dimension) -> Result<Self, CubeFault> {
         let Dimension { column: name, grain } = dimension;
         let column = schema.columns.iter().find(|column| column.name == *name);
         let column = column.ok_or_else(|| CubeFault::NoColumn { column: name.clone() })?;

@@ -41,13 +41,19 @@ fn is_of_axis(axis: &Axis, expr: &Expr) -> bool {
 
 /// A comparison with a constant at which a cell begins or ends, and what asks for missing values.
 fn is_boundary(axis: &Axis, expr: &Expr) -> bool {
-    use BinaryOperator::{Gt, GtEq, Lt, LtEq};
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     let at = |literal: &Expr, is_above: bool| {
         let units = literal_units(axis.kind(), literal);
         units.is_some_and(|units| axis.begins_at(units.saturating_add(i128::from(is_above))))
     };
+    // A cell of its own.
+    let around = |literal: &Expr| at(literal, false) && at(literal, true);
     match bare(expr) {
         Expr::IsNull(inner) | Expr::IsNotNull(inner) => is_of_axis(axis, inner),
+        Expr::BinaryOp { left, op: Eq | NotEq, right } => {
+            is_of_axis(axis, left) && around(right) || is_of_axis(axis, right) && around(left)
+        }
+        Expr::InList { expr, list, .. } => is_of_axis(axis, expr) && list.iter().all(around),
         Expr::BinaryOp { left, op: op @ (GtEq | Lt | Gt | LtEq), right } => {
             // `x > c` and `x <= c` part behind c, `x >= c` and `x < c` before it.
             let is_above = |op: &BinaryOperator| matches!(op, Gt | LtEq);

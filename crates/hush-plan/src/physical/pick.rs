@@ -30,6 +30,8 @@ pub(super) struct Picked {
     pub(super) instead: Option<Proposal>,
     /// The ways that were weighed; empty where there was only one.
     pub(super) ways: Vec<Way>,
+    /// The price of what is taken.
+    pub(super) price: Price,
 }
 
 impl Planner<'_> {
@@ -59,12 +61,13 @@ impl Planner<'_> {
             self.split(&mut priced, best, second)?;
         }
         let ways = self.weighed(&priced, best)?;
+        let price = priced.get(best).map(|(price, _)| *price);
         let mut proposals: Vec<Option<Proposal>> =
             priced.into_iter().map(|(_, proposal)| Some(proposal)).collect();
         let mut take = |place: usize| proposals.get_mut(place).and_then(Option::take);
         let none = PlanError::NoWay { wanted: None, found: Vec::new(), shown: Shown::default() };
-        let taken = take(best).ok_or(none)?;
-        Ok(Picked { taken, instead: second.and_then(take), ways })
+        let (taken, price) = take(best).zip(price).ok_or(none)?;
+        Ok(Picked { taken, instead: second.and_then(take), ways, price })
     }
 
     /// The place of the least time; of equals the first. Rows that come back have to be clearly quicker than what a server adds up.

@@ -4,7 +4,7 @@
 use super::Work;
 use crate::plan::RunRead;
 use crate::quantity::Quantity;
-use crate::run::NumberedRun;
+use crate::run::{BLOCK_ROWS, NumberedRun, RunColumn, RunForm, RunShape};
 
 /// Number of cells and of lanes before the cells of an answer.
 const CELLS_HEAD_BYTES: u64 = 5;
@@ -12,6 +12,14 @@ const CELLS_HEAD_BYTES: u64 = 5;
 const PIECES_HEAD_BYTES: u64 = 4;
 /// Entry of a part in the directory of these pieces.
 const PIECE_ENTRY_BYTES: u64 = 12;
+
+/// Bits of a segment's block, rows and group in an index, and of the number of a row.
+const SEGMENT_BITS: u64 = 46;
+const ROW_BITS: u64 = 19;
+/// Bits of a text of usual length and of its length.
+const TEXT_BITS: u64 = 8 * (4 + 16);
+/// Bytes of nonce and authentication of a seal.
+pub(super) const SEAL_BYTES: u64 = 24 + 16;
 
 /// A sorted run of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +41,39 @@ pub struct RunSize {
     pub blocks: u32,
     /// Bytes of each, sealed.
     pub block_bytes: u32,
+}
+
+impl RunSize {
+    /// The run of a part of so many rows, as it is expected with so many groups of `within` values; texts are taken for some of usual length.
+    pub(crate) fn expected(shape: &RunShape, rows: u64, groups: u64) -> Self {
+        let groups = groups.clamp(1, rows.max(1));
+        let bits = |columns: &[RunColumn]| columns.iter().map(expected_bits).sum::<u64>();
+        let (within, held) = shape.columns.split_at(shape.within.min(shape.columns.len()));
+        let by = shape.by().map_or(0, expected_bits);
+        let row_bits = bits(held) + if shape.has_numbers { ROW_BITS } else { 0 };
+        let blocks = rows.div_ceil(u64::from(BLOCK_ROWS));
+        let sums: u64 = shape.lanes.iter().skip(1).map(|lane| u64::from(lane.bits)).sum();
+        let index_bits = (blocks + groups) * (by + SEGMENT_BITS + sums) + groups * (bits(within) + by);
+        let bytes = |bits: u64| u32::try_from(bits.div_ceil(8) + SEAL_BYTES).unwrap_or(u32::MAX);
+        let block_bytes = bytes(row_bits * rows.min(u64::from(BLOCK_ROWS)));
+        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+        Self { index_bytes: bytes(index_bits), blocks, block_bytes }
+    }
+
+    /// Bytes of index and blocks.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.index_bytes) + u64::from(self.blocks) * u64::from(self.block_bytes)
+    }
+}
+
+/// Bits of a value.
+fn expected_bits(column: &RunColumn) -> u64 {
+    let bits = match column.form {
+        RunForm::Doubles => 64,
+        RunForm::Texts => TEXT_BITS,
+        RunForm::Units { bits, .. } => u64::from(bits.max(1)),
+    };
+    bits + u64::from(column.nullable)
 }
 
 impl RunSpread {

@@ -14,15 +14,22 @@ use crate::schema::Schema;
 /// # Errors
 /// As [`parse`], for the first query that is wrong.
 pub fn parse_workload(schema: &Schema, text: &str) -> Result<Vec<Query>, PlanError> {
+    statements(text)?.iter().map(|statement| parse(schema, statement)).collect()
+}
+
+/// The text of every query of a workload file, in order.
+///
+/// # Errors
+/// [`PlanError::Syntax`] for what does not divide into tokens.
+pub fn statements(text: &str) -> Result<Vec<String>, PlanError> {
     let tokens = Tokenizer::new(&GenericDialect {}, text)
         .with_unescape(false)
         .tokenize()
         .map_err(|error| syntax(&format!("{}{}", error.message, error.location)))?;
     let statements = tokens.split(|token| *token == Token::SemiColon);
-    statements
-        .filter(|tokens| tokens.iter().any(|token| !matches!(token, Token::Whitespace(_) | Token::EOF)))
-        .map(|tokens| parse(schema, &tokens.iter().map(ToString::to_string).collect::<String>()))
-        .collect()
+    let is_query =
+        |tokens: &&[Token]| tokens.iter().any(|token| !matches!(token, Token::Whitespace(_) | Token::EOF));
+    Ok(statements.filter(is_query).map(|tokens| tokens.iter().map(ToString::to_string).collect()).collect())
 }
 
 #[cfg(test)]

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The choice among candidates: those that make a query clearly cheaper, and that no other makes superfluous.
+
+use super::table::LaidOut;
+use super::{Answer, KINDS, Structure, Workload};
+use crate::cube;
+use crate::run;
+
+/// How many times cheaper an answer has to be.
+const CLEARLY: f64 = 2.0;
+/// What a structure has to save at least: nobody waits for less.
+const WORTH_S: f64 = 1e-3;
+const WORTH_BYTES: u64 = 8192;
+
+/// A structure, with what it takes and the answers with it alone.
+pub(super) struct Candidate {
+    pub(super) structure: Structure,
+    pub(super) answers: Vec<Option<Answer>>,
+    row_bytes: f64,
+}
+
+/// The structures that are worth it.
+pub(super) fn chosen(workload: &Workload<'_>, base: &LaidOut) -> Vec<Structure> {
+    let without: Vec<Option<Answer>> = workload.queries.iter().map(|query| base.price(query).ok()).collect();
+    let mut kept: Vec<Candidate> = Vec::new();
+    // What takes few bytes comes first: what takes more has to be clearly cheaper than that.
+    for candidate in candidates(workload, base) {
+        let present = best(&without, &kept);
+        if improves(&present, &candidate.answers) && is_possible(workload, &kept, &candidate) {
+            kept.push(candidate);
+        }
+    }
+    // Of what was taken before, some may be of no use now.
+    let mut place = 0;
+    while place < kept.len() {
+        let candidate = kept.remove(place);
+        if improves(&best(&without, &kept), &candidate.answers) {
+            kept.insert(place, candidate);
+            place += 1;
+        }
+    }
+    kept.into_iter().map(|candidate| candidate.structure).collect()
+}
+
+/// All candidates with which a table can be made, those that take the fewest bytes first.
+pub(super) fn candidates(workload: &Workload<'_>, base: &LaidOut) -> Vec<Candidate> {
+    let structures = KINDS.iter().flat_map(|find| find(workload));
+    let mut found: Vec<Candidate> = structures
+        .filter_map(|structure| {
+            let mut schema = workload.schema.clone();
+            structure.add_to(&mut schema);
+            let with = LaidOut::of(&schema, workload.facts).ok()?;
+            let answers = workload.queries.iter().map(|query| with.price(query).ok()).collect();
+            Some(Candidate { structure, answers, row_bytes: with.row_bytes() - base.row_bytes() })
+        })
+        .collect();
+    found.sort_by(|one, other| one.row_bytes.total_cmp(&other.row_bytes));
+    found
+}
+
+/// Of each query the quickest answer.
+fn best(without: &[Option<Answer>], kept: &[Candidate]) -> Vec<Option<Answer>> {
+    let quickest = |(place, without): (usize, &Option<Answer>)| {
+        let with = kept.iter().filter_map(|candidate| candidate.answers.get(place).copied().flatten());
+        with.chain(*without).min_by(|one, other| one.seconds.total_cmp(&other.seconds))
+    };
+    without.iter().enumerate().map(quickest).collect()
+}
+
+fn improves(before: &[Option<Answer>], after: &[Option<Answer>]) -> bool {
+    before.iter().zip(after).any(|pair| match pair {
+        (None, Some(_)) => true,
+        (Some(before), Some(after)) => is_cheaper(before, after),
+        (_, None) => false,
+    })
+}
+
+/// Whether an answer takes at most half of the time or of the bytes, and not more of the time.
+fn is_cheaper(before: &Answer, after: &Answer) -> bool {
+    let quicker = after.seconds * CLEARLY <= before.seconds && before.seconds - after.seconds >= WORTH_S;
+    let saved = before.bytes_down.saturating_sub(after.bytes_down);
+    let smaller = after.bytes_down as f64 * CLEARLY <= before.bytes_down as f64 && saved >= WORTH_BYTES;
+    quicker || (smaller && after.seconds <= before.seconds)
+}
+
+/// Whether a schema can have it beside those that are kept.
+fn is_possible(workload: &Workload<'_>, kept: &[Candidate], candidate: &Candidate) -> bool {
+    let mut schema = workload.schema.clone();
+    kept.iter().chain([candidate]).for_each(|candidate| candidate.structure.add_to(&mut schema));
+    cube::check(&schema).is_ok()
+        && run::check(&schema).is_ok()
+        && LaidOut::of(&schema, workload.facts).is_ok()
+}
