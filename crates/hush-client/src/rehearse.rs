@@ -23,7 +23,7 @@ use crate::error::ClientError;
 use crate::explain::Analysis;
 use crate::independent::check_reading;
 use crate::machine::ProfileInUse;
-use crate::policy::{Policy, propose_schema, protect_undecided};
+use crate::policy::{Policy, Proposal, propose_schema, protect_undecided};
 use crate::private::PrivateHalf;
 use crate::schema_file::reading_notes;
 use crate::scheme::{Lattice, NoOp, Scheme};
@@ -90,7 +90,8 @@ fn run(
     let pool = thread_pool(options.threads)?;
     let mut phases = Phases::default();
     let source = &options.source;
-    let (schema, rows, distinct, warnings) = phases.time("read", || approved_schema(options, source))?;
+    let read = phases.time("read", || approved_schema(options, source))?;
+    let Proposal { schema, rows, distinct, warnings } = read;
     let (schema, needs, notes) = phases.time("plan", || used_part(&schema, &options.sql))?;
     let encodings = phases.time("plan", || plan_encodings(&schema, &needs, rows))?;
     let mut account = described(source, &schema, rows, warnings, &encodings)?;
@@ -148,27 +149,21 @@ fn run(
 }
 
 /// The schema given, or the proposal; undecided columns are protected.
-fn approved_schema(
-    options: &RehearsalOptions,
-    source: &Source,
-) -> Result<(Schema, u64, BTreeMap<String, u64>, Vec<String>), ClientError> {
-    let (mut schema, rows, distinct, warnings) = match &options.schema {
+fn approved_schema(options: &RehearsalOptions, source: &Source) -> Result<Proposal, ClientError> {
+    let mut proposal = match &options.schema {
         Some(schema) => {
-            let schema = schema.clone();
-            let rows = count_rows(source, &schema)?;
-            let notes = reading_notes(&schema, source);
-            (schema, rows, BTreeMap::new(), notes)
+            let rows = count_rows(source, schema)?;
+            let warnings = reading_notes(schema, source);
+            Proposal { schema: schema.clone(), rows, distinct: BTreeMap::new(), warnings }
         }
-        None => {
-            let proposal = propose_schema(source, &options.policy)?;
-            (proposal.schema, proposal.rows, proposal.distinct, proposal.warnings)
-        }
+        None => propose_schema(source, &options.policy)?,
     };
-    protect_undecided(&mut schema);
+    let Proposal { schema, rows, .. } = &mut proposal;
+    protect_undecided(schema);
     // Sums are sized for the rows at hand: nothing is appended to a rehearsal.
-    schema.max_rows = rows;
+    schema.max_rows = *rows;
     schema.approved = true;
-    Ok((schema, rows, distinct, warnings))
+    Ok(proposal)
 }
 
 fn count_rows(source: &Source, schema: &Schema) -> Result<u64, ClientError> {

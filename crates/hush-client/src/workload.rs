@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::AsArray;
-use hush_plan::propose::{Advice, Answer, Answered, Facts, Kept, alternatives, list_texts, listed, propose};
+use hush_plan::propose::{
+    Advice, Answer, Answered, Kept, Situation, alternatives, list_texts, listed, propose,
+};
 use hush_plan::sql::{parse, statements};
 use hush_plan::{PlanError, PrivateEncoding, Query, Schema, WayName};
 use hush_table::CHUNK_ROWS;
@@ -53,8 +55,8 @@ pub fn propose_for(
     let mut schema = proposal.schema.clone();
     protect_undecided(&mut schema);
     let queries = queries_of(&schema, text)?;
-    let facts = facts(proposal.rows, &proposal.distinct);
-    let Advice { schema: mut advised, kept, answers } = propose(&schema, &queries, &facts)?;
+    let situation = situation(proposal.rows, &proposal.distinct);
+    let Advice { schema: mut advised, kept, answers } = propose(&schema, &queries, &situation)?;
     let first = schema.cubes.len();
     let mut told = Vec::new();
     for (name, texts) in texts_of(source, &schema, &listed(&advised, first))? {
@@ -83,8 +85,8 @@ fn queries_of(schema: &Schema, text: &str) -> Result<Vec<Query>, ClientError> {
     parsed.collect()
 }
 
-fn facts(rows: u64, distinct: &BTreeMap<String, u64>) -> Facts {
-    Facts { rows, distinct: distinct.clone(), link: Some(ASSUMED_LINK) }
+fn situation(rows: u64, distinct: &BTreeMap<String, u64>) -> Situation {
+    Situation { rows, distinct: distinct.clone(), link: Some(ASSUMED_LINK) }
 }
 
 /// The distinct texts of some columns, sorted.
@@ -141,7 +143,7 @@ pub(crate) fn keeping(
     }
     let query = parse(schema, sql)?;
     // What is proposed is a remark: where it cannot be priced there is none.
-    let others = alternatives(schema, &query, &facts(rows, distinct)).unwrap_or_default();
+    let others = alternatives(schema, &query, &situation(rows, distinct)).unwrap_or_default();
     let prepared = others.into_iter().find(|(kept, answer)| {
         matches!(answer.way, WayName::Cube | WayName::Order) && kept.row_bytes < row_bytes
     });

@@ -8,7 +8,7 @@
 //! Each kind of structure is a file here and a line in [`KINDS`]. A candidate is priced by the planner, on the table that there would be with it.
 //! It is kept if some query then takes at most half of the time or of the bytes, and no other structure makes it superfluous.
 //!
-//! *Invariants.* No value of the data is known here: of texts the number of distinct ones. Equal queries and facts give equal proposals.
+//! *Invariants.* No value of the data is known here: of texts the number of distinct ones. Equal queries of equal tables give equal proposals.
 //!
 //! *Non-goals.* Reading data; deciding: a person approves a proposal.
 
@@ -29,9 +29,9 @@ use crate::schema::{Cube, Grain, Purpose, Run, Schema};
 use crate::sql::Query;
 use table::LaidOut;
 
-/// What is known of the data and of the link.
+/// Where queries are asked: what is known of the data, and the link.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
+pub struct Situation {
     /// Rows.
     pub rows: u64,
     /// Distinct values of columns of texts, missing ones aside.
@@ -111,7 +111,7 @@ pub struct Advice {
 struct Workload<'a> {
     schema: &'a Schema,
     queries: &'a [Query],
-    facts: &'a Facts,
+    situation: &'a Situation,
 }
 
 /// Finds candidates of one kind.
@@ -120,20 +120,20 @@ type Finder = fn(&Workload<'_>) -> Vec<Structure>;
 /// All kinds.
 const KINDS: [Finder; 4] = [columns::sums, columns::copies, cubes::find, runs::find];
 
-/// Proposes structures for queries of a table with these facts. Undecided columns are none: protect them before.
+/// Proposes structures for queries of a table in this situation. Undecided columns are none: protect them before.
 ///
 /// # Errors
 /// Where no table can be made by the schema as it is.
 ///
 /// # Cost
 /// A plan for each query and candidate: candidates are some for each query.
-pub fn propose(schema: &Schema, queries: &[Query], facts: &Facts) -> Result<Advice, PlanError> {
-    let workload = &Workload { schema, queries, facts };
-    let base = LaidOut::of(schema, facts)?;
+pub fn propose(schema: &Schema, queries: &[Query], situation: &Situation) -> Result<Advice, PlanError> {
+    let workload = &Workload { schema, queries, situation };
+    let base = LaidOut::of(schema, situation)?;
     let chosen = choose::chosen(workload, &base);
     let mut proposed = schema.clone();
     chosen.iter().for_each(|structure| structure.add_to(&mut proposed));
-    let with = LaidOut::of(&proposed, facts)?;
+    let with = LaidOut::of(&proposed, situation)?;
     let answers =
         queries.iter().map(|query| Answered { before: base.price(query), after: with.price(query) });
     let answers = answers.collect();
@@ -146,9 +146,13 @@ pub fn propose(schema: &Schema, queries: &[Query], facts: &Facts) -> Result<Advi
 ///
 /// # Errors
 /// As [`propose`].
-pub fn alternatives(schema: &Schema, query: &Query, facts: &Facts) -> Result<Vec<(Kept, Answer)>, PlanError> {
-    let workload = &Workload { schema, queries: std::slice::from_ref(query), facts };
-    let base = LaidOut::of(schema, facts)?;
+pub fn alternatives(
+    schema: &Schema,
+    query: &Query,
+    situation: &Situation,
+) -> Result<Vec<(Kept, Answer)>, PlanError> {
+    let workload = &Workload { schema, queries: std::slice::from_ref(query), situation };
+    let base = LaidOut::of(schema, situation)?;
     let found = choose::candidates(workload, &base).into_iter().filter_map(|candidate| {
         let answer = candidate.answers.first().copied().flatten()?;
         let own = candidate.structure.way();
@@ -161,7 +165,7 @@ pub fn alternatives(schema: &Schema, query: &Query, facts: &Facts) -> Result<Vec
 fn kept(workload: &Workload<'_>, base: &LaidOut, structure: Structure) -> Result<Kept, PlanError> {
     let mut schema = workload.schema.clone();
     structure.add_to(&mut schema);
-    let with = LaidOut::of(&schema, workload.facts)?;
+    let with = LaidOut::of(&schema, workload.situation)?;
     let row_bytes = (with.row_bytes() - base.row_bytes()).max(0.0);
     Ok(Kept { structure, row_bytes, row_us: (with.row_us() - base.row_us()).max(0.0) })
 }

@@ -278,6 +278,34 @@ fn a_cube_answers_what_its_cells_decide() {
     }
 }
 
+/// A constant between two bounds that lie next to one another has a cell of its own.
+#[test]
+fn equality_is_decided_by_a_cell_of_one_value() {
+    let schema = stays();
+    let by = vec![dimension("age", Grain::Bins(vec![18, 19, 65, 120]))];
+    let cube = Cube { by, sum: vec!["charges".to_owned()] };
+    let shape = CubeShape::of(&schema, &cube).unwrap();
+    for (condition, is_answered) in [
+        ("age = 18", true),
+        ("18 <> age", true),
+        ("age IN (18, 120)", true),
+        ("age NOT IN (18)", true),
+        ("age = 120", true),
+        ("age = 121", true),
+        ("age = 19", false),
+        ("age = 0", false),
+        ("age = 65", false),
+        ("age IN (18, 65)", false),
+        ("age = 18.5", false),
+        ("age = los", false),
+    ] {
+        let query =
+            sql::parse(&schema, &format!("SELECT SUM(charges) FROM stays WHERE {condition}")).unwrap();
+        let found = compile(&schema, (&cube, &shape), &query, 1000);
+        assert_eq!(found.is_some(), is_answered, "{condition}");
+    }
+}
+
 /// What the server gets is the same whatever the question.
 #[test]
 fn the_plan_tells_nothing_of_the_question() {

@@ -49,7 +49,7 @@ pub(super) fn candidates(workload: &Workload<'_>, base: &LaidOut) -> Vec<Candida
         .filter_map(|structure| {
             let mut schema = workload.schema.clone();
             structure.add_to(&mut schema);
-            let with = LaidOut::of(&schema, workload.facts).ok()?;
+            let with = LaidOut::of(&schema, workload.situation).ok()?;
             let answers = workload.queries.iter().map(|query| with.price(query).ok()).collect();
             Some(Candidate { structure, answers, row_bytes: with.row_bytes() - base.row_bytes() })
         })
@@ -89,5 +89,5 @@ fn is_possible(workload: &Workload<'_>, kept: &[Candidate], candidate: &Candidat
     kept.iter().chain([candidate]).for_each(|candidate| candidate.structure.add_to(&mut schema));
     cube::check(&schema).is_ok()
         && run::check(&schema).is_ok()
-        && LaidOut::of(&schema, workload.facts).is_ok()
+        && LaidOut::of(&schema, workload.situation).is_ok()
 }

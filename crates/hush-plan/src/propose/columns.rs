@@ -13,7 +13,7 @@ use crate::sql::Query;
 
 /// For each query copies of the encrypted columns that it reads.
 pub(super) fn copies(workload: &Workload<'_>) -> Vec<Structure> {
-    let rows = workload.facts.rows.max(1);
+    let rows = workload.situation.rows.max(1);
     let mut found: Vec<Structure> = Vec::new();
     for query in workload.queries.iter().filter(|_| !workload.schema.edge) {
         let Ok(Some(read)) = fetch::compile(workload.schema, query, rows, &|_| true) else { continue };

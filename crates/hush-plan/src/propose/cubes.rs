@@ -66,7 +66,7 @@ fn of_query(workload: &Workload<'_>, query: &Query) -> Option<Cube> {
 /// How the values of a column make the fewest cells that a query does not tell apart.
 fn grain(workload: &Workload<'_>, column: &Column, reads: &Reads, query: &Query) -> Option<Grain> {
     if matches!(column.kind, ColumnType::Category | ColumnType::Text) {
-        return placeholders(column, workload.facts);
+        return placeholders(column, workload.situation);
     }
     let axis = |grain: &Grain| {
         let dimension = Dimension { column: column.name.clone(), grain: grain.clone() };
@@ -101,7 +101,8 @@ pub(super) fn terms(workload: &Workload<'_>, reads: &Reads, query: &Query) -> Op
     let by = reads.compared.iter().map(each).collect();
     let summed = reads.summed.difference(&reads.compared).cloned().collect();
     let view = view_of(workload.schema, &Cube { by, sum: summed }).ok()?;
-    let grouped = grouped::compile_cells(&view, query, workload.facts.rows.max(1), "rows of a cell").ok()?;
+    let grouped =
+        grouped::compile_cells(&view, query, workload.situation.rows.max(1), "rows of a cell").ok()?;
     let mut terms: Vec<String> = Vec::new();
     for sum in grouped.sums {
         let term = match sum.quantity {
@@ -127,7 +128,7 @@ fn product(factors: &[String]) -> String {
 
 /// Whether there can be a cube, and it answers these queries.
 fn answers(workload: &Workload<'_>, cube: &Cube, queries: &[&Query]) -> bool {
-    let rows = workload.facts.rows.max(1);
+    let rows = workload.situation.rows.max(1);
     let Ok(shape) = CubeShape::of(workload.schema, cube) else { return false };
     queries.iter().all(|query| cube::compile(workload.schema, (cube, &shape), query, rows).is_some())
 }

@@ -82,13 +82,13 @@ fn compared(query: &Query) -> BTreeSet<String> {
 
 fn makes_few_groups(workload: &Workload<'_>, name: &str) -> bool {
     let column = workload.schema.columns.iter().find(|column| column.name == name);
-    column.is_some_and(|column| few_values(column, workload.facts).is_some())
+    column.is_some_and(|column| few_values(column, workload.situation).is_some())
 }
 
 /// Whether there can be a run, and it answers a query.
 fn answers(workload: &Workload<'_>, run: &Run, query: &Query) -> bool {
     let Ok(shape) = &RunShape::of(workload.schema, run) else { return false };
-    let (schema, rows) = (workload.schema, workload.facts.rows.max(1));
+    let (schema, rows) = (workload.schema, workload.situation.rows.max(1));
     let asking = Asking { schema, place: 0, run, shape, query, rows };
     // Rows that `by` does not tell apart come back anyway.
     let is_narrow = |run: &RunQuery| !run.cuts.is_empty() || matches!(run.opens, Opens::First { .. });

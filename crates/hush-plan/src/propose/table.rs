@@ -14,7 +14,7 @@ use crate::run::RunShape;
 use crate::schema::{Column, ColumnType, Grain, Protection, Schema};
 use crate::sql::Query;
 
-use super::{Answer, Facts};
+use super::{Answer, Situation};
 
 /// Rows of a part.
 const PART_ROWS: u64 = 64 * CHUNK_ROWS;
@@ -47,17 +47,17 @@ impl LaidOut {
     ///
     /// # Errors
     /// Purposes that no parameters serve.
-    pub(super) fn of(schema: &Schema, facts: &Facts) -> Result<Self, PlanError> {
+    pub(super) fn of(schema: &Schema, situation: &Situation) -> Result<Self, PlanError> {
         let needs = Needs::of_purposes(schema)?;
         let mut next = 0_u32;
-        let encodings = plan_encodings(schema, &needs, schema.max_rows.max(facts.rows), &mut || {
+        let encodings = plan_encodings(schema, &needs, schema.max_rows.max(situation.rows), &mut || {
             next += 1;
             format!("{next:032x}")
         })?;
         let encoded_bytes = encodings.iter().map(stored_bytes).sum::<Result<f64, PlanError>>()?;
-        let shape = shape(schema, facts, encoded_bytes);
+        let shape = shape(schema, situation, encoded_bytes);
         let profile = MachineProfile::built_in();
-        let site = Site { shape, threads: 1, profile, link: facts.link };
+        let site = Site { shape, threads: 1, profile, link: situation.link };
         let copies = schema.columns.iter().filter(|column| column.has_copy()).count();
         let of_run = |run: &RunSpread| run.numbered.columns.len() as f64 * RUN_COLUMN_US;
         let row_us = encodings.len() as f64 * ENCODED_US
@@ -96,10 +96,10 @@ impl LaidOut {
 }
 
 /// Values of a column, where there are few; missing ones aside.
-pub(super) fn few_values(column: &Column, facts: &Facts) -> Option<u64> {
+pub(super) fn few_values(column: &Column, situation: &Situation) -> Option<u64> {
     use crate::schema::units::column_bounds;
     let count = match column.kind {
-        ColumnType::Category | ColumnType::Text => *facts.distinct.get(&column.name)?,
+        ColumnType::Category | ColumnType::Text => *situation.distinct.get(&column.name)?,
         ColumnType::Float { .. } => return None,
         _ => {
             let bounds = column_bounds(column)?;
@@ -122,14 +122,15 @@ fn stored_bytes(encoding: &PrivateEncoding) -> Result<f64, PlanError> {
     Ok(packing.element_bytes(ring, None) as f64 * f64::from(elements) / CHUNK_ROWS as f64)
 }
 
-fn shape(schema: &Schema, facts: &Facts, encoded_bytes: f64) -> TableShape {
+fn shape(schema: &Schema, situation: &Situation, encoded_bytes: f64) -> TableShape {
     let clear: Vec<ClearColumn> = schema.protected(Protection::Clear).map(clear_column).collect();
     let sealed_bytes: f64 = schema
         .under_seal()
         .map(|column| if column.has_copy() { copy_bytes(column) } else { VALUE_BYTES as f64 })
         .sum();
     let row_bytes = encoded_bytes + sealed_bytes;
-    let rows = (0..facts.rows.div_ceil(PART_ROWS)).map(|part| (facts.rows - part * PART_ROWS).min(PART_ROWS));
+    let rows = (0..situation.rows.div_ceil(PART_ROWS))
+        .map(|part| (situation.rows - part * PART_ROWS).min(PART_ROWS));
     let part = |rows: u64| PartShape {
         rows,
         clear_bytes: rows * VALUE_BYTES * clear.len() as u64,
@@ -148,7 +149,7 @@ fn shape(schema: &Schema, facts: &Facts, encoded_bytes: f64) -> TableShape {
     let runs = runs.iter().enumerate().filter_map(|(place, run)| {
         let shape = RunShape::of(schema, run).ok()?;
         let numbered = shape.numbered(place as u32);
-        let groups = groups(schema, &run.within, facts);
+        let groups = groups(schema, &run.within, situation);
         let size = |part: &PartShape| Some(RunSize::expected(&shape, part.rows, groups));
         let parts = parts.iter().map(size).collect();
         Some((place as u32, RunSpread { place, numbered, parts }))
@@ -175,14 +176,14 @@ fn cube(schema: &Schema, place: usize, parts: &[PartShape]) -> Option<CubeSpread
 }
 
 /// Groups that some columns make.
-fn groups(schema: &Schema, within: &[String], facts: &Facts) -> u64 {
+fn groups(schema: &Schema, within: &[String], situation: &Situation) -> u64 {
     let columns = within.iter().filter_map(|name| schema.columns.iter().find(|column| column.name == *name));
-    let values = columns.map(|column| few_values(column, facts).unwrap_or(ASSUMED_VALUES));
+    let values = columns.map(|column| few_values(column, situation).unwrap_or(ASSUMED_VALUES));
     values.fold(1, u64::saturating_mul)
 }
 
 /// What stands for the texts of a column whose number is known.
-pub(super) fn placeholders(column: &Column, facts: &Facts) -> Option<Grain> {
-    let count = few_values(column, facts)?;
+pub(super) fn placeholders(column: &Column, situation: &Situation) -> Option<Grain> {
+    let count = few_values(column, situation)?;
     Some(Grain::Texts((0..count).map(|number| number.to_string()).collect()))
 }

@@ -10,10 +10,10 @@ const ROWS: u64 = 1_000_000;
 /// 100 Mbit/s.
 const LINK: f64 = 12.5e6;
 
-fn facts() -> Facts {
+fn situation() -> Situation {
     let distinct = [("ward", 3), ("kind", 5), ("note", 900_000)];
     let distinct = distinct.map(|(name, count)| (name.to_owned(), count));
-    Facts { rows: ROWS, distinct: distinct.into(), link: Some(LINK) }
+    Situation { rows: ROWS, distinct: distinct.into(), link: Some(LINK) }
 }
 
 fn schema() -> Schema {
@@ -41,7 +41,7 @@ fn queries(texts: &[&str]) -> Vec<Query> {
 }
 
 fn advice(texts: &[&str]) -> Advice {
-    propose(&schema(), &queries(texts), &facts()).unwrap()
+    propose(&schema(), &queries(texts), &situation()).unwrap()
 }
 
 fn words(texts: &[&str]) -> Vec<String> {
@@ -135,7 +135,8 @@ fn sums_that_no_purpose_asks_for_are_proposed_where_they_are_worth_it() {
     let text = "SELECT STDDEV(wide), SUM(wide * pay) FROM t WHERE LENGTH(ward) > 3";
     // Of how many wards there are nobody knows, so that no cube is made of them.
     let found =
-        propose(&schema(), &queries(&[text]), &Facts { distinct: BTreeMap::new(), ..facts() }).unwrap();
+        propose(&schema(), &queries(&[text]), &Situation { distinct: BTreeMap::new(), ..situation() })
+            .unwrap();
     let words: Vec<String> = found.kept.iter().map(|kept| kept.structure.describe()).collect();
     assert_eq!(words, ["further encoded columns: wide for stddev; pay * wide"]);
     assert_eq!(found.answers[0].after.as_ref().unwrap().way, WayName::Sum);
@@ -156,7 +157,7 @@ fn proposals_serve_as_they_are_written() {
     let read = crate::schema::file::from_toml(&written).unwrap();
     crate::cube::check(&read).unwrap();
     crate::run::check(&read).unwrap();
-    let laid_out = LaidOut::of(&read, &facts()).unwrap();
+    let laid_out = LaidOut::of(&read, &situation()).unwrap();
     for (query, answered) in queries(&texts).iter().zip(&found.answers) {
         assert_eq!(laid_out.price(query), answered.after);
     }
@@ -192,7 +193,7 @@ fn a_price_is_of_the_way_that_is_taken() {
 fn small_tables_and_cheap_queries_get_nothing() {
     let text = "SELECT kind, COUNT(*) FROM t GROUP BY kind";
     assert_eq!(words(&[text]), ["a cube by kind"]);
-    let few = Facts { rows: 200, ..facts() };
+    let few = Situation { rows: 200, ..situation() };
     let found = propose(&schema(), &queries(&[text]), &few).unwrap();
     assert!(found.kept.is_empty() && found.schema == schema(), "{found:?}");
     assert!(words(&["SELECT COUNT(*) FROM t"]).is_empty());
@@ -204,7 +205,7 @@ fn a_query_without_an_answer_does_not_spoil_the_others() {
     open.columns.push(column("gone", ColumnType::Int { bits: 8 }, Protection::Drop));
     let texts = ["SELECT SUM(gone) FROM t", "SELECT kind, SUM(pay) FROM t WHERE age > 65 GROUP BY kind"];
     let parsed: Vec<Query> = texts.iter().map(|text| sql::parse(&open, text).unwrap()).collect();
-    let found = propose(&open, &parsed, &facts()).unwrap();
+    let found = propose(&open, &parsed, &situation()).unwrap();
     assert_eq!(found.answers[0].after.as_ref().unwrap_err().code(), "HUSH-P010");
     assert_eq!(found.answers[1].after.as_ref().unwrap().way, WayName::Cube);
 }
@@ -224,7 +225,7 @@ fn texts_take_the_place_of_placeholders() {
 #[test]
 fn alternatives_are_those_that_answer() {
     let text = "SELECT kind, AVG(pay) FROM t WHERE age > 65 GROUP BY kind";
-    let found = alternatives(&schema(), &queries(&[text])[0], &facts()).unwrap();
+    let found = alternatives(&schema(), &queries(&[text])[0], &situation()).unwrap();
     let ways: Vec<WayName> = found.iter().map(|(_, answer)| answer.way).collect();
     assert_eq!(ways.first(), Some(&WayName::Cube));
     assert!(found.windows(2).all(|pair| pair[0].0.row_bytes <= pair[1].0.row_bytes));
