@@ -295,6 +295,29 @@ def test_errors_are_classes_with_codes(owner, tmp_path):
     assert not (tmp_path / "T" / "manifest.hush").exists()
 
 
+def test_a_workload_proposes_layouts(tmp_path):
+    """What is proposed, and what it does for each query, stands in the warnings; a wrong query is named by its number."""
+    draw = random.Random(3)
+    count = 20_000
+    frame = pa.table({
+        "kind": [draw.choice(["a", "b"]) for _ in range(count)],
+        "age": [draw.randint(0, 99) for _ in range(count)],
+        "pay": [draw.randint(0, 10**6) for _ in range(count)],
+    })
+    queries = tmp_path / "q.sql"
+    queries.write_text("SELECT kind, SUM(pay) AS s FROM t WHERE age > 65 GROUP BY kind", encoding="utf-8")
+    protected = ["kind", "age", "pay"]
+    schema = ht.propose(frame, sensitive=protected, name="t", workload=queries)
+    assert 'values = ["a", "b"]' in schema.text and "bins = [66]" in schema.text, schema.text
+    assert any(line.startswith("a cube by age in 2 bins, kind; sums of pay: ") for line in schema.warnings), schema.warnings
+    assert any(line.startswith("query 1: ") and "-> cube " in line for line in schema.warnings), schema.warnings
+    assert "kind: the schema file lists its 2 texts now, for a cube" in schema.warnings
+    assert "cubes" not in ht.propose(frame, sensitive=protected, name="t").text
+    queries.write_text("SELECT kind FROM t; SELECT nobody FROM t", encoding="utf-8")
+    with pytest.raises(ht.RefusedError, match="query 2 of the workload"):
+        ht.propose(frame, sensitive=protected, name="t", workload=queries)
+
+
 def test_a_schema_is_approved_by_a_person(owner, tmp_path):
     """Propose, save, read, approve, encrypt; text that is not queried is sealed and comes back."""
     table = pa.table({"email": ["a@example.org", None], "charges": pa.array([decimal.Decimal("1.50")] * 2)})
