@@ -80,13 +80,15 @@ def test_what_is_proposed_answers_the_queries(hush, data, small_key):
     assert "bytes a row" in done.stderr and "µs to encrypt one" in done.stderr, done.stderr
 
     approve(schema)
+    assert "-0.0" not in done.stderr, done.stderr
     hush("encrypt", "t.csv", "-o", "T", *small_key)
     oracle = duckdb.connect()
     oracle.execute(f"CREATE TABLE t AS SELECT * FROM read_csv('{data / 't.csv'}', nullstr='', types={{'charges': 'DECIMAL(12,2)'}})")
     for way, query in ORDERED:
         told = json.loads(hush("explain", "T", query, "--link", "100", "--json", *small_key).stdout)
         taken = [found["name"] for found in told["ways"] if found["taken"]]
-        assert taken == [way], (query, told["ways"])
+        # Where there is one way alone, none was weighed.
+        assert taken == [way] or (way == "fetch" and not told["ways"]), (query, told["ways"])
         answer = hush("query", "T", query, "--way", way, "--format", "csv", *small_key).stdout
         found = [tuple(row) for row in list(csv.reader(io.StringIO(answer)))[1:]]
         expected = oracle.execute(query.replace("ORDER BY kind", "ORDER BY kind NULLS LAST")).fetchall()
@@ -105,7 +107,7 @@ def test_proposals_are_the_same_each_time(hush, data):
 
 def test_a_wrong_query_is_named_by_its_number(hush, data):
     """Nothing is written then."""
-    for wrong, code in [("SELECT SUM(nobody) FROM t", "HUSH-P003"), ("SELECT FROM WHERE", "HUSH-P001"), ("SELECT 1 FROM u", "HUSH-P002")]:
+    for wrong, code in [("SELECT SUM(nobody) FROM t", "HUSH-P003"), ("SELEC 1", "HUSH-P001"), ("SELECT 1 FROM u", "HUSH-P002")]:
         refused = init(hush, f"SELECT SUM(charges) FROM t;\n-- ;\n{wrong};", status=None)
         assert refused.returncode and code in refused.stderr and "query 2 of the workload" in refused.stderr, refused.stderr
         assert not (data / "t.schema.toml").exists()

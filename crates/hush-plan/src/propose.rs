@@ -120,6 +120,9 @@ type Finder = fn(&Workload<'_>) -> Vec<Structure>;
 /// All kinds.
 const KINDS: [Finder; 4] = [columns::sums, columns::copies, cubes::find, runs::find];
 
+/// The kinds that are prepared when rows are encrypted.
+const PREPARED: [Finder; 2] = [cubes::find, runs::find];
+
 /// Proposes structures for queries of a table in this situation. Undecided columns are none: protect them before.
 ///
 /// # Errors
@@ -142,7 +145,7 @@ pub fn propose(schema: &Schema, queries: &[Query], situation: &Situation) -> Res
     Ok(Advice { schema: proposed, kept, answers })
 }
 
-/// The structures that would answer one query, each with what it takes and with its answer; those that take the fewest bytes first.
+/// The prepared structures, cubes and runs, that would answer one query, each with what it takes and with its answer; those that take the fewest bytes first.
 ///
 /// # Errors
 /// As [`propose`].
@@ -153,7 +156,7 @@ pub fn alternatives(
 ) -> Result<Vec<(Kept, Answer)>, PlanError> {
     let workload = &Workload { schema, queries: std::slice::from_ref(query), situation };
     let base = LaidOut::of(schema, situation)?;
-    let found = choose::candidates(workload, &base).into_iter().filter_map(|candidate| {
+    let found = choose::candidates(workload, &base, &PREPARED).into_iter().filter_map(|candidate| {
         let answer = candidate.answers.first().copied().flatten()?;
         let own = candidate.structure.way();
         (own == Some(answer.way)).then(|| (kept(workload, &base, candidate.structure).ok(), answer))

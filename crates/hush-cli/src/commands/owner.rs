@@ -87,11 +87,13 @@ fn stored(proposal: &Proposal) -> Result<String, Error> {
     }
     let columns: Vec<String> =
         stored.columns.iter().map(|(name, bytes)| format!("{} {bytes:.1}", visible(name))).collect();
+    let total = format!("Encrypted, a row takes about {:.1} bytes ({}).", stored.total(), columns.join(", "));
+    if stored.further_copies <= 0.0 {
+        return Ok(format!("{total}\n"));
+    }
     Ok(format!(
-        "Encrypted, a row takes about {:.1} bytes ({}). Copies for conditions, groups and medians on these columns\n\
+        "{total} Copies for conditions, groups and medians on these columns\n\
          (\"fetch\" in their for) take {:.1} more.\n",
-        stored.total(),
-        columns.join(", "),
         stored.further_copies
     ))
 }

@@ -2,7 +2,7 @@
 //! The choice among candidates: those that make a query clearly cheaper, and that no other makes superfluous.
 
 use super::table::LaidOut;
-use super::{Answer, KINDS, Structure, Workload};
+use super::{Answer, Finder, KINDS, Structure, Workload};
 use crate::cube;
 use crate::run;
 
@@ -24,7 +24,7 @@ pub(super) fn chosen(workload: &Workload<'_>, base: &LaidOut) -> Vec<Structure> 
     let without: Vec<Option<Answer>> = workload.queries.iter().map(|query| base.price(query).ok()).collect();
     let mut kept: Vec<Candidate> = Vec::new();
     // What takes few bytes comes first: what takes more has to be clearly cheaper than that.
-    for candidate in candidates(workload, base) {
+    for candidate in candidates(workload, base, &KINDS) {
         let present = best(&without, &kept);
         if improves(&present, &candidate.answers) && is_possible(workload, &kept, &candidate) {
             kept.push(candidate);
@@ -43,8 +43,8 @@ pub(super) fn chosen(workload: &Workload<'_>, base: &LaidOut) -> Vec<Structure> 
 }
 
 /// All candidates with which a table can be made, those that take the fewest bytes first.
-pub(super) fn candidates(workload: &Workload<'_>, base: &LaidOut) -> Vec<Candidate> {
-    let structures = KINDS.iter().flat_map(|find| find(workload));
+pub(super) fn candidates(workload: &Workload<'_>, base: &LaidOut, kinds: &[Finder]) -> Vec<Candidate> {
+    let structures = kinds.iter().flat_map(|find| find(workload));
     let mut found: Vec<Candidate> = structures
         .filter_map(|structure| {
             let mut schema = workload.schema.clone();
