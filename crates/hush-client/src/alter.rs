@@ -347,8 +347,10 @@ fn schema_after(schema: &Schema, alteration: &Alteration) -> Result<Schema, Alte
     let refused = |fault: AlterFault| AlterError::Fault(Box::new(fault));
     let mut next = altered(schema, alteration).map_err(refused)?;
     hush_plan::cube::altered(schema, alteration, &mut next);
+    hush_plan::one_hot::altered(schema, alteration, &mut next);
     hush_plan::run::altered(schema, alteration, &mut next);
-    // Purposes can ask for more runs than there may be.
+    // Purposes can ask for more groups and runs than there may be.
+    hush_plan::one_hot::check(&next).map_err(|fault| refused(fault.into()))?;
     hush_plan::run::check(&next).map_err(|fault| refused(fault.into()))?;
     Ok(next)
 }

@@ -10,6 +10,7 @@ mod gathered;
 mod groups;
 mod kept;
 mod local;
+mod one_hot;
 mod own;
 mod owned;
 mod prepared;
@@ -220,7 +221,7 @@ impl OwnedTable {
         }
     }
 
-    /// The result of a grouped query on the cells of a cube.
+    /// The result of a grouped query on the cells of a cube, or on sums by hidden values.
     fn answer_on_cells(
         &self,
         (cells, own): (&CellsQuery, &OwnQuery),
@@ -231,6 +232,11 @@ impl OwnedTable {
         let merged = match (&answer.encrypted, &plan.server.task) {
             (EncryptedHalf::Rows(chunks), Task::Rows(task)) => {
                 cells::merge(asked, (cells, own), task, answer, chunks)?
+            }
+            (EncryptedHalf::Aggregate(sums), Task::Aggregate(task)) => {
+                let hidden = plan.owner.hidden.as_ref();
+                let hidden = hidden.ok_or(ClientError::Internal { what: "sums of a server have no cells" })?;
+                one_hot::merge(asked, (cells, hidden), task, answer, sums)?
             }
             _ => return Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
         };

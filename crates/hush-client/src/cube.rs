@@ -9,12 +9,11 @@
 //! A sum is hidden by a pad that is as wide as the sum can be, used once, and made of the owner's key, the random name of the part's cubes and
 //! the number of the cube ([`PadKey`]). So the server's sums over parts are hidden by the sum of their pads.
 
-pub(crate) mod units;
-
+pub(crate) 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hush_encode::{View, quantity_values};
+use hush_encode::{RowValues, View, quantity_values, units_of};
 use hush_keys::PadKey;
 use hush_plan::cube::{Axis, CubeShape, NumberedCube};
 use hush_plan::predict::CubeSpread;
@@ -25,7 +24,6 @@ use hush_table::source::{ColumnData, RowBatch};
 use hush_table::{CubeSums, CubesId, Manifest, PartCubes, StoredCube};
 use zeroize::{Zeroize, Zeroizing};
 
-use self::units::{Column, units_of};
 use crate::copy;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
@@ -123,7 +121,7 @@ pub(crate) fn rows_of(shape: &CubeShape, schema: &Schema, batch: &RowBatch) -> R
     for axis in &shape.axes {
         let place = *positions.get(axis.column.as_str()).ok_or_else(missing)?;
         let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
-        let column = Column::of(axis.kind(), data)?;
+        let column = RowValues::of(data)?;
         let (known, size) = (&mut Known::default(), axis.len() as u32);
         for (row, cell) in cells.iter_mut().enumerate() {
             let found = known.cell(axis, &column, row).ok_or_else(|| ClientError::NoCell {
@@ -144,9 +142,8 @@ pub(crate) fn rows_of(shape: &CubeShape, schema: &Schema, batch: &RowBatch) -> R
         }
         let place = *positions.get(name).ok_or_else(missing)?;
         let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
-        let kind = schema.columns.get(place).ok_or_else(missing)?.kind;
         places.insert(name, needed.columns.len());
-        needed.columns.push(Some(ColumnData::Units(units_of(kind, data)?)));
+        needed.columns.push(Some(ColumnData::Units(units_of(data)?)));
     }
     let lanes = shape.lanes.iter().filter_map(|lane| lane.quantity.as_ref()).map(|quantity| {
         Ok(match quantity_values(quantity, &needed, &places)?.view() {
@@ -164,7 +161,7 @@ pub(crate) fn rows_of(shape: &CubeShape, schema: &Schema, batch: &RowBatch) -> R
 struct Known(Option<(i128, usize)>);
 
 impl Known {
-    fn cell(&mut self, axis: &Axis, column: &Column<'_>, row: usize) -> Option<usize> {
+    fn cell(&mut self, axis: &Axis, column: &RowValues<'_>, row: usize) -> Option<usize> {
         if !column.is_valid(row) {
             return axis.cell_of_missing();
         }

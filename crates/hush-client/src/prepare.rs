@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use hush_keys::{PadKey, SealKey};
+use hush_plan::cube::CubeShape;
+use hush_plan::one_hot;
 use hush_plan::schema::Schema;
 use hush_table::source::RowBatch;
 use hush_table::{Prepared, PreparedOfPart};
 
-use crate::cube::{CubeMaker, CubePlan, CubeRows};
+use crate::cube::{CubeMaker, CubePlan, CubeRows, rows_of};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
 use crate::run::{RunMaker, RunPlan, RunRows};
@@ -18,6 +20,8 @@ use crate::run::{RunMaker, RunPlan, RunRows};
 pub(crate) struct PreparePlan {
     cubes: Arc<CubePlan>,
     runs: Arc<RunPlan>,
+    /// The cells of sums by hidden values, of columns whose values nothing else bounds.
+    cells: Arc<Vec<CubeShape>>,
 }
 
 /// What some rows give to cubes and runs.
@@ -29,7 +33,8 @@ pub(crate) struct PreparedRows {
 impl PreparePlan {
     /// Works out the cubes and runs of a table.
     pub(crate) fn of(half: &PrivateHalf) -> Self {
-        Self { cubes: Arc::new(CubePlan::of(half)), runs: Arc::new(RunPlan::of(half)) }
+        let cells = Arc::new(one_hot::unbounded(&half.schema));
+        Self { cubes: Arc::new(CubePlan::of(half)), runs: Arc::new(RunPlan::of(half)), cells }
     }
 
     /// Most bytes of memory that a part of so many rows takes.
@@ -47,6 +52,10 @@ impl PreparePlan {
         batch: &RowBatch,
         is_stored: bool,
     ) -> Result<PreparedRows, ClientError> {
+        // Rows that are stored have been checked when they were new.
+        for shape in self.cells.iter().filter(|_| !is_stored) {
+            rows_of(shape, schema, batch)?;
+        }
         let cubes = self.cubes.rows(schema, batch, is_stored)?;
         Ok(PreparedRows { cubes, runs: self.runs.rows(schema, batch)? })
     }

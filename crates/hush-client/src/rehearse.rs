@@ -183,7 +183,8 @@ pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Ve
     let mut used: BTreeSet<String> = query.columns();
     let mut part = schema.clone();
     // No server computes on what the owner reads.
-    let read = read_by_owner(schema, std::slice::from_ref(&query))?;
+    let by_groups = hush_plan::one_hot::answers(schema, &query);
+    let read = if by_groups { BTreeSet::new() } else { read_by_owner(schema, std::slice::from_ref(&query))? };
     for column in part.columns.iter_mut().filter(|column| read.contains(&column.name)) {
         let is_ordered = column.purposes.contains(&Purpose::Order);
         column.purposes = vec![if is_ordered { Purpose::Order } else { Purpose::Fetch }];
@@ -201,7 +202,11 @@ pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Ve
         column.protect = Protection::Drop;
     }
     hush_plan::cube::forget_lost(&mut part);
+    hush_plan::one_hot::forget_lost(&mut part);
     hush_plan::run::forget_lost(&mut part);
+    if by_groups {
+        needs.add_one_hot(&part);
+    }
     // The query does not need the column that goes along, but an encrypted one must have an encoding.
     if needs.is_empty() && part.protected(Protection::Clear).next().is_none() {
         needs = Needs::of_purposes(&part)?;

@@ -8,7 +8,7 @@ use hush_plan::schema::Column;
 use hush_plan::schema::file::{
     Change, SchemaError, column_from_toml, edit, from_toml, require_approved, to_toml,
 };
-use hush_plan::{ColumnType, Protection, Schema, cube, run};
+use hush_plan::{ColumnType, Protection, Schema, cube, one_hot, run};
 use hush_table::profile::zone_note;
 use hush_table::source::{Declared, Source};
 
@@ -124,6 +124,7 @@ fn possible(schema: Schema) -> Result<Schema, SchemaError> {
 
 fn check(schema: &Schema) -> Result<(), SchemaError> {
     cube::check(schema)?;
+    one_hot::check(schema)?;
     run::check(schema)
 }
 

@@ -15,9 +15,11 @@ mod clear;
 mod error;
 pub mod logarithm;
 mod quantity;
+mod units;
 
 pub use clear::{
     MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, arrow_type, clear_rows, clear_schema, oversized_row,
 };
 pub use error::EncodeError;
 pub use quantity::{QuantityValues, View, quantity_values};
+pub use units::{RowValues, units_of};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the numbers of an encoded column from a batch of typed rows.
 
+mod cells;
+
 use std::collections::BTreeMap;
 
 use ethnum::I256;
@@ -106,6 +108,9 @@ pub fn quantity_values<'a>(
             let both =
                 (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
             QuantityValues::I64(both.collect())
+        }
+        Quantity::InCells { quantity, cells, bits } => {
+            cells::in_cells((quantity.as_deref(), cells, *bits), batch, positions)?
         }
         Quantity::Square(name) => {
             let values = &column(name)?.values;

@@ -64,6 +64,11 @@ impl<'a> Catalog<'a> {
         self.rows
     }
 
+    /// What the encodings hold.
+    pub(crate) fn quantities(&self) -> impl Iterator<Item = &'a Quantity> {
+        self.entries.iter().map(|entry| &entry.known.encoding.quantity)
+    }
+
     /// An encoding that holds the sums that are asked for, with such weights.
     ///
     /// # Errors

@@ -303,7 +303,11 @@ pub(crate) fn compile(
     query: &Query,
     rows: u64,
 ) -> Option<OnCells> {
-    let view = view_of(schema, cube).ok()?;
+    compile_on(&view_of(schema, cube).ok()?, shape, query, rows)
+}
+
+/// The same on a view of the schema.
+pub(crate) fn compile_on(view: &Schema, shape: &CubeShape, query: &Query, rows: u64) -> Option<OnCells> {
     if !query.is_grouped() || !shape.axes.iter().all(|axis| is_constant_on_cells(axis, query)) {
         return None;
     }
@@ -311,7 +315,7 @@ pub(crate) fn compile(
     while view.column(&count).is_some() {
         count.push('_');
     }
-    let grouped = grouped::compile_cells(&view, query, rows, &count).ok()?;
+    let grouped = grouped::compile_cells(view, query, rows, &count).ok()?;
     let lane =
         |quantity: &Quantity| shape.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(quantity));
     let lanes = grouped.sums.iter().map(|sum| lane(&sum.quantity)).collect::<Option<_>>()?;

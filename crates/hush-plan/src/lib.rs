@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `aggregates` lists the aggregate functions, `packing` the packings, `ways` the ways to answer; `physical` prices what the ways
-//! propose, and picks. `cube` works out the cubes of a schema, `run` its sorted runs.
+//! propose, and picks. `cube` works out the cubes of a schema, `one_hot` its sums by hidden values, `run` its sorted runs.
 //!
 //! A **quantity** ([`Quantity`]) is what one encoded column holds: values, their validity, squares, products. The same
 //! reduction of a query says at encryption what is needed and at query time what is used.
@@ -42,6 +42,7 @@ pub mod leakage;
 mod limits;
 mod nearest;
 mod needs;
+pub mod one_hot;
 pub mod packing;
 pub mod physical;
 pub mod plan;

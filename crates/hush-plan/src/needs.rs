@@ -54,6 +54,7 @@ impl Needs {
         for set in &schema.moments {
             needs.merge(of_moments(schema, set)?);
         }
+        needs.add_one_hot(schema);
         Ok(needs)
     }
 
@@ -78,7 +79,9 @@ impl Needs {
         }
         let purposes = &column.purposes;
         let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
-        let is_of_time = |purpose: &Purpose| *purpose == Purpose::Count || purpose.reads_copy();
+        let is_of_time = |purpose: &Purpose| {
+            matches!(purpose, Purpose::Count | Purpose::Group) || purpose.reads_copy()
+        };
         if is_time && !purposes.iter().all(is_of_time) {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });
         }

@@ -8,7 +8,7 @@
 
 mod pick;
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, Ident};
 
 use crate::bounds::Bound;
 use crate::catalog::{AnswerForm, Catalog};
@@ -173,8 +173,12 @@ impl Planner<'_> {
     fn finish(&self, proposal: Proposal, ways: Vec<Way>, tells: &[String]) -> Result<QueryPlan, PlanError> {
         let Self { schema, encodings, .. } = *self;
         let Proposal { name: way, task, filter, owner, cost, .. } = proposal;
-        // What is told of it is about the condition that the server has.
-        let query = &Query { filter: filter.clone(), ..self.query.clone() };
+        // What is told of it is about the condition and the groups that the server has.
+        let mut query = Query { filter: filter.clone(), ..self.query.clone() };
+        if let Some(hidden) = &owner.hidden {
+            query.keys = hidden.keys.iter().map(|name| Expr::Identifier(Ident::new(name))).collect();
+        }
+        let query = &query;
         let mut leakage = leakage::of_query(schema, encodings, self.site.shape.rows(), query, &task, tells);
         if owner.own.is_some() {
             leakage.hidden.push("the rest of the question".to_owned());

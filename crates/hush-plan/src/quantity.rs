@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A quantity: what one encoded column holds. Values, their validity, squares, products, and what else is added up.
 
+mod cell;
+
 use std::collections::BTreeMap;
 
 use num_bigint::BigInt;
@@ -11,6 +13,7 @@ use crate::aggregates;
 use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
+pub use cell::{Cell, CellValues, Within};
 
 /// The numbers that an encoded column holds, one for each row, computed from columns. Private: the server never learns which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,6 +21,17 @@ use crate::schema::{Column, ColumnType, Schema};
 pub enum Quantity {
     /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
     BothValid(String, String),
+    /// Another quantity, or 1, in the place of the cell that a row is in, and 0 in all others: a number in base `2^bits`, whose digits are the
+    /// places. A sum over rows holds the sums over each cell.
+    InCells {
+        /// The quantity; `None` counts rows.
+        #[serde(rename = "content")]
+        quantity: Option<Box<Quantity>>,
+        /// The cells, the lowest place first. No row is in two of them.
+        cells: Vec<Cell>,
+        /// Bits of a place.
+        bits: u8,
+    },
     /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`], to
     /// half a unit for each factor; 0 where the product is 0 or a factor is missing. Factors as in
     /// [`Quantity::Monomial`], also one.
@@ -55,6 +69,10 @@ impl Quantity {
     pub fn describe(&self) -> String {
         match self {
             Quantity::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
+            Quantity::InCells { quantity, cells, .. } => {
+                let what = quantity.as_ref().map_or("rows".to_owned(), |quantity| quantity.describe());
+                format!("{what} by {}", columns_of_cells(cells).join(", "))
+            }
             Quantity::Log(factors) => format!("the logarithm of {}", factors.join(" * ")),
             Quantity::Monomial(factors) => format!("the product {}", factors.join(" * ")),
             Quantity::Negative(factors) => format!("where {} is negative", factors.join(" * ")),
@@ -78,6 +96,10 @@ impl Quantity {
             | Quantity::Monomial(factors)
             | Quantity::Negative(factors)
             | Quantity::Zero(factors) => factors.iter().map(String::as_str).collect(),
+            Quantity::InCells { quantity, cells, .. } => {
+                let summed = quantity.iter().flat_map(|quantity| quantity.columns());
+                columns_of_cells(cells).into_iter().chain(summed).collect()
+            }
             Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => vec![name],
             Quantity::Where { quantity, present } => {
                 quantity.columns().into_iter().chain(present.iter().map(String::as_str)).collect()
@@ -107,6 +129,12 @@ impl Quantity {
                 let [a, b] = pair(a, b);
                 Quantity::BothValid(a, b)
             }
+            Quantity::InCells { quantity, cells, bits } => {
+                let quantity = quantity.as_ref().map(|quantity| Box::new(quantity.renamed(name)));
+                let within = |within: &Within| Within { column: name(&within.column), ..within.clone() };
+                let cells = cells.iter().map(|cell| cell.iter().map(within).collect()).collect();
+                Quantity::InCells { quantity, cells, bits: *bits }
+            }
             Quantity::Log(factors) => Quantity::Log(all(factors)),
             Quantity::Monomial(factors) => Quantity::Monomial(all(factors)),
             Quantity::Negative(factors) => Quantity::Negative(all(factors)),
@@ -134,6 +162,10 @@ impl Quantity {
         match self {
             Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => {
                 BigInt::one()
+            }
+            Quantity::InCells { quantity, cells, bits } => {
+                let one = quantity.as_ref().map_or_else(BigInt::one, |quantity| quantity.bound(schema));
+                one << (cells.len().saturating_sub(1) * usize::from(*bits))
             }
             // A factor's logarithm is below 0.7 times its binary digits, which leaves room for its rounding.
             Quantity::Log(factors) => {
@@ -170,6 +202,12 @@ impl Quantity {
             Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => {
                 Interval::point(BigInt::one())
             }
+            Quantity::InCells { quantity, cells, bits } => {
+                let one = || Interval::point(BigInt::one());
+                let row = quantity.as_ref().map_or_else(one, |quantity| quantity.row_values(schema));
+                let highest = BigInt::one() << (cells.len().saturating_sub(1) * usize::from(*bits));
+                row.mul(&Interval::point(highest))
+            }
             // Of whole numbers other than 0.
             Quantity::Log(factors) => {
                 let bits: u64 = factors.iter().map(|name| column(name).max_abs().bits().max(1)).sum();
@@ -199,6 +237,8 @@ impl Quantity {
             | Quantity::Negative(_)
             | Quantity::Valid(_)
             | Quantity::Zero(_) => None,
+            // What is added up so is exact.
+            Quantity::InCells { .. } => None,
             Quantity::Monomial(factors) => factors.iter().filter_map(digits).max(),
             Quantity::Product(a, b) => digits(a).max(digits(b)),
             Quantity::Square(name) | Quantity::Value(name) => digits(name),
@@ -211,7 +251,8 @@ impl Quantity {
         match self {
             Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => true,
             Quantity::Where { quantity, .. } => quantity.marks_missing(),
-            Quantity::Log(_)
+            Quantity::InCells { .. }
+            | Quantity::Log(_)
             | Quantity::Monomial(_)
             | Quantity::Product(..)
             | Quantity::Square(_)
@@ -237,6 +278,7 @@ impl Quantity {
     pub(crate) fn describe_layout(&self) -> String {
         let words = match self {
             Quantity::BothValid(..) => "the joint validity (`products` in the schema)",
+            Quantity::InCells { .. } => "sums by hidden values (`group` in the schema)",
             Quantity::Monomial(factors) => {
                 let is_power = factors.iter().all(|factor| Some(factor) == factors.first());
                 let order = u32::try_from(factors.len()).unwrap_or(u32::MAX);
@@ -257,6 +299,17 @@ impl Quantity {
         };
         words.to_owned()
     }
+}
+
+/// The columns of conditions, each once, as they come first.
+fn columns_of_cells(cells: &[Cell]) -> Vec<&str> {
+    let mut columns: Vec<&str> = Vec::new();
+    for within in cells.iter().flatten() {
+        if !columns.contains(&within.column.as_str()) {
+            columns.push(&within.column);
+        }
+    }
+    columns
 }
 
 /// Largest absolute value of a column in units, by its declared range; 1 for an approximate column.

@@ -89,6 +89,8 @@ pub enum Purpose {
     Count,
     /// Every question that the owner answers: a sealed copy of the values, in no more bits than their range needs.
     Fetch,
+    /// Groups by its values, and conditions on them, whatever the clear conditions beside them: sums for each value.
+    Group,
     /// PRODUCT and GEOMEAN: `sum`, and logarithms and signs as further columns.
     Geomean,
     /// KURTOSIS: `sum` and the second to fourth powers as further columns.
@@ -109,7 +111,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in the order in which people are told about them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Sum,
         Self::Avg,
         Self::Count,
@@ -121,6 +123,7 @@ impl Purpose {
         Self::Product,
         Self::Fetch,
         Self::Order,
+        Self::Group,
     ];
 
     /// The word that a schema's `for` has for it.
@@ -130,6 +133,7 @@ impl Purpose {
             Self::Count => "count",
             Self::Fetch => "fetch",
             Self::Geomean => "geomean",
+            Self::Group => "group",
             Self::Kurtosis => "kurtosis",
             Self::Order => "order",
             Self::Product => "product",
@@ -227,7 +231,7 @@ impl Column {
     /// Whether it is there to be summed, and not only counted, multiplied by row or given back.
     pub fn is_summed(&self) -> bool {
         let is_sum = |purpose: &Purpose| {
-            !matches!(purpose, Purpose::Count | Purpose::Product) && !purpose.reads_copy()
+            !matches!(purpose, Purpose::Count | Purpose::Group | Purpose::Product) && !purpose.reads_copy()
         };
         self.purposes.is_empty() || self.purposes.iter().any(is_sum)
     }
@@ -239,7 +243,8 @@ impl Column {
 
     /// Whether that copy is all that is stored of it.
     pub fn is_copy_alone(&self) -> bool {
-        self.has_copy() && self.purposes.iter().all(|purpose| purpose.reads_copy())
+        let is_beside = |purpose: &Purpose| purpose.reads_copy() || *purpose == Purpose::Group;
+        self.has_copy() && self.purposes.iter().all(is_beside)
     }
 
     /// Gives it further purposes, beside those that it has or that are implied where none are written.
@@ -295,6 +300,9 @@ pub struct Schema {
     pub moments: Vec<Vec<String>>,
     /// Sums over the rows of each cell of some dimensions, made when rows are encrypted.
     pub cubes: Vec<Cube>,
+    /// Sums over the rows of each cell of hidden dimensions, by row, so that the server adds them up over the rows of any clear condition. Purposes
+    /// ask for further ones ([`Schema::all_groups`]).
+    pub groups: Vec<Cube>,
     /// Rows of each part once more, in the order of a column, made when rows are encrypted. Purposes ask for further ones ([`Schema::all_runs`]).
     pub runs: Vec<Run>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
@@ -351,6 +359,7 @@ impl Schema {
             products: Vec::new(),
             moments: Vec::new(),
             cubes: Vec::new(),
+            groups: Vec::new(),
             runs: Vec::new(),
             edge: false,
             allow: Shown::ALL,

@@ -156,6 +156,10 @@ fn merge(task: &AggregateTask, owner: &OwnerPlan) -> Vec<String> {
         let sums = if task.sums.len() == 1 { "1 sum" } else { &format!("{} sums", task.sums.len()) };
         parts.push(format!("decrypt {sums} for each group"));
     }
+    if owner.hidden.is_some() {
+        parts.push("put the rest of the question to the cells in them".to_owned());
+        return parts;
+    }
     let uses = |is_wanted: fn(&OwnerAggregate) -> bool| owner.aggregates.iter().any(is_wanted);
     if uses(|of| matches!(of, OwnerAggregate::Moments { function: MomentFunction::Avg, .. })) {
         parts.push("divide by counts".to_owned());

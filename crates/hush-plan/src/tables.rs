@@ -52,6 +52,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         products: Vec::new(),
         moments: Vec::new(),
         cubes: Vec::new(),
+        groups: Vec::new(),
         runs: Vec::new(),
         edge: false,
         erasable: false,

@@ -8,6 +8,7 @@ mod cost;
 mod cube;
 mod fetch;
 mod gathered;
+mod group;
 mod order;
 mod prepared;
 mod rows;
@@ -30,8 +31,9 @@ pub(crate) use shown::shown_by;
 type Proposer = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
 
 /// All ways.
-const WAYS: [(WayName, Proposer); 6] = [
+const WAYS: [(WayName, Proposer); 7] = [
     (WayName::Cube, cube::plan),
+    (WayName::Group, group::plan),
     (WayName::Order, order::plan),
     (WayName::Sum, sums::plan),
     (WayName::Rows, rows::plan),
@@ -101,7 +103,7 @@ pub(crate) fn proposals(case: &Case<'_>) -> Result<Proposals, PlanError> {
 /// As [`proposals`].
 #[cfg(test)]
 pub(crate) fn on_ciphertexts(case: &Case<'_>) -> Result<Proposals, PlanError> {
-    of_ways(case, &WAYS[2..5])
+    of_ways(case, &WAYS[3..6])
 }
 
 fn of_ways(case: &Case<'_>, ways: &[(WayName, Proposer)]) -> Result<Proposals, PlanError> {

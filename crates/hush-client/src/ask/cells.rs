@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatchOptions, StringArray};
-use arrow::compute::cast;
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatchOptions, StringArray, UInt64Array};
+use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
@@ -62,7 +62,7 @@ pub(super) fn merge(
         sums.add(&rows_of(&shape, &opened, &batch)?);
     }
     drop(found);
-    let table_of_cells = of_cells(asked, (&shape, &sums), cells)?;
+    let table_of_cells = of_cells(asked, (&shape, &[sums]), &[], cells)?;
     gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
 }
 
@@ -127,8 +127,13 @@ fn sums_of(
             *sum = described.sum(found.wrapping_sub(pad));
         }
     }
-    let rows = i128::from(cube::rows_of_cube(manifest, number));
-    let is_possible = sums.rows.iter().all(|count| (0..=rows).contains(count))
+    if are_of_rows(shape, &sums, cube::rows_of_cube(manifest, number)) { Ok(sums) } else { Err(other()) }
+}
+
+/// Whether cells can be those of so many rows.
+pub(super) fn are_of_rows(shape: &CubeShape, sums: &Sums, rows: u64) -> bool {
+    let rows = i128::from(rows);
+    sums.rows.iter().all(|count| (0..=rows).contains(count))
         && sums.rows.iter().sum::<i128>() == rows
         && shape.lanes.iter().skip(1).zip(&sums.lanes).all(|(lane, found)| {
             let (low, high) = (lane.row.low().to_i128(), lane.row.high().to_i128());
@@ -138,19 +143,18 @@ fn sums_of(
                 bounds.is_some_and(|(low, high)| (low..=high).contains(sum))
             };
             sums.rows.iter().zip(found).all(within)
-        });
-    if is_possible { Ok(sums) } else { Err(other()) }
+        })
 }
 
 /// The dimensions and lanes that a query reads.
-fn read_part(whole: &CubeShape, cells: &CellsQuery) -> CubeShape {
+pub(super) fn read_part(whole: &CubeShape, cells: &CellsQuery) -> CubeShape {
     let axes = whole.axes.iter().filter(|axis| cells.clear.contains(&axis.column));
     let lanes = std::iter::once(&0).chain(&cells.lanes).filter_map(|lane| whole.lanes.get(*lane));
     CubeShape { axes: axes.cloned().collect(), lanes: lanes.cloned().collect() }
 }
 
 /// Sums over the dimensions that are not read.
-fn narrowed((whole, found): (&CubeShape, &Sums), shape: &CubeShape, cells: &CellsQuery) -> Sums {
+pub(super) fn narrowed((whole, found): (&CubeShape, &Sums), shape: &CubeShape, cells: &CellsQuery) -> Sums {
     let mut sums = Sums::zeros(shape);
     let is_read = |axis: &Axis| cells.clear.contains(&axis.column);
     let sizes: Vec<(usize, bool)> = whole.axes.iter().map(|axis| (axis.len(), is_read(axis))).collect();
@@ -180,30 +184,43 @@ pub(super) fn row_batch(schema: &Schema, clear: &RecordBatch) -> RowBatch {
     RowBatch { first_row: 0, rows: clear.num_rows(), columns }
 }
 
-/// A table in memory with a row for each cell that has rows.
-fn of_cells(
+/// A table in memory with a row for each cell that has rows, in each of some groups with these keys.
+pub(super) fn of_cells(
     asked: &Asked<'_>,
-    (shape, sums): (&CubeShape, &Sums),
+    (shape, groups): (&CubeShape, &[Sums]),
+    keys: &[(Column, ArrayRef)],
     cells: &CellsQuery,
 ) -> Result<OwnedTable, ClientError> {
     let missing = || ClientError::Internal { what: "a cube lacks a column that it is made of" };
     let schema = asked.table.half.schema.all_clear();
-    let filled: Vec<usize> = (0..sums.rows.len()).filter(|cell| sums.rows.get(*cell) > Some(&0)).collect();
+    let filled = groups.iter().enumerate().flat_map(|(group, sums)| {
+        let has_rows = |cell: &usize| sums.rows.get(*cell) > Some(&0);
+        (0..sums.rows.len()).filter(has_rows).map(move |cell| (group, cell))
+    });
+    let filled: Vec<(usize, usize)> = filled.collect();
     let mut columns = Vec::new();
+    let of_groups = UInt64Array::from_iter_values(filled.iter().map(|(group, _)| *group as u64));
+    for (column, key) in keys {
+        columns.push((column.clone(), take(key, &of_groups, None)?));
+    }
     let mut stride = shape.cells() as usize;
     for axis in &shape.axes {
         stride /= axis.len().max(1);
         let column = schema.columns.iter().find(|column| column.name == axis.column).ok_or_else(missing)?;
         let places: Vec<Place<'_>> =
-            filled.iter().map(|cell| axis.place(cell / stride.max(1) % axis.len())).collect();
+            filled.iter().map(|(_, cell)| axis.place(cell / stride.max(1) % axis.len())).collect();
         columns.push((column.clone(), array(column, &places)?));
     }
-    let counts = filled.iter().map(|cell| sums.rows.get(*cell).and_then(|rows| i64::try_from(*rows).ok()));
+    let at = |of: &dyn Fn(&Sums) -> Option<&Vec<i128>>, (group, cell): &(usize, usize)| {
+        groups.get(*group).and_then(of).and_then(|lane| lane.get(*cell)).copied()
+    };
+    let counts = filled.iter().map(|place| i64::try_from(at(&|sums| Some(&sums.rows), place)?).ok());
     let counts = counts.collect::<Option<_>>().ok_or(ClientError::Overflow)?;
     let mut lanes = Vec::new();
-    for (lane, sums) in shape.lanes.iter().skip(1).zip(&sums.lanes) {
-        let sums = filled.iter().map(|cell| sums.get(*cell).copied()).collect::<Option<Vec<i128>>>();
-        lanes.push((lane.quantity.clone().ok_or_else(missing)?, sums.ok_or_else(missing)?));
+    for (number, lane) in shape.lanes.iter().skip(1).enumerate() {
+        let sums = filled.iter().map(|place| at(&|sums| sums.lanes.get(number), place));
+        let sums = sums.collect::<Option<Vec<i128>>>().ok_or_else(missing)?;
+        lanes.push((lane.quantity.clone().ok_or_else(missing)?, sums));
     }
     counted(asked, columns, (&cells.count, counts), lanes)
 }

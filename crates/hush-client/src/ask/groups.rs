@@ -81,7 +81,7 @@ pub(super) fn merge(
 }
 
 /// Rows of each group, from `COUNT(*)`: together no more than there can be.
-fn group_rows(most: u64, counts: Option<&Vec<Number>>, groups: u32) -> Result<Vec<u64>, ClientError> {
+pub(super) fn group_rows(most: u64, counts: Option<&Vec<Number>>, groups: u32) -> Result<Vec<u64>, ClientError> {
     let count = |number: &Number| match number {
         Number::Exact(count) => count.to_u64(),
         Number::Approx(_) => None,
@@ -98,7 +98,7 @@ fn group_rows(most: u64, counts: Option<&Vec<Number>>, groups: u32) -> Result<Ve
 }
 
 /// Per group the plan's encrypted sums, in the plan's order, each within its bound for the rows of the group.
-fn decrypt_groups(
+pub(super) fn decrypt_groups(
     asked: &Asked<'_>,
     task: &AggregateTask,
     sums: &AggregateAnswer<'_>,
@@ -183,7 +183,7 @@ fn block_numbers(
 }
 
 /// A clear aggregate as numbers: integers exactly, doubles as they are, NULL (a sum over no rows) as 0.
-fn integers(column: &ArrayRef) -> Result<Vec<Number>, ClientError> {
+pub(super) fn integers(column: &ArrayRef) -> Result<Vec<Number>, ClientError> {
     if column.data_type().is_floating() {
         let doubles = cast(column, &DataType::Float64)?;
         let doubles = doubles.as_primitive::<arrow::datatypes::Float64Type>();

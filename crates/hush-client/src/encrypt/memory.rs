@@ -234,6 +234,10 @@ fn plaintext_bytes(quantity: &Quantity) -> u64 {
     match quantity {
         Quantity::Value(_) => 0,
         Quantity::Valid(_) | Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Zero(_) => 8 * ROWS,
+        // Numbers in 256 bits before they are placed, and the places.
+        Quantity::InCells { quantity, .. } => {
+            96 * ROWS + quantity.as_ref().map_or(0, |quantity| plaintext_bytes(quantity))
+        }
         Quantity::Log(_) => 16 * ROWS,
         Quantity::Monomial(_) | Quantity::Product(..) | Quantity::Square(_) => 32 * ROWS,
         // Before and after.

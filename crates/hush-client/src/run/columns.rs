@@ -14,6 +14,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
+use hush_encode::units_of;
 use hush_plan::plan::Key;
 use hush_plan::run::{RunColumn, RunForm};
 use hush_plan::schema::Column;
@@ -22,7 +23,6 @@ use hush_table::source::{ColumnData, TypedColumn, Values};
 use zeroize::Zeroize;
 
 use crate::copy;
-use crate::cube::units::units_of;
 use crate::error::ClientError;
 
 /// Stands in the place of the length of a missing text.
@@ -102,7 +102,7 @@ impl RunValues {
                 _ => return Err(other()),
             }));
         };
-        let TypedColumn { values, valid } = units_of(column.kind, data)?;
+        let TypedColumn { values, valid } = units_of(data)?;
         let valid = valid.unwrap_or_default();
         let has = |row: usize| valid.is_empty() || valid.get(row) == Some(&true);
         let above = |(row, value): (usize, i128)| match has(row) {

@@ -2,6 +2,7 @@
 //! A dimension of a cube worked out: the cell of each value, and a value of each cell.
 
 use super::CubeFault;
+use crate::quantity::CellValues;
 use crate::schema::cube::{Dimension, Grain};
 use crate::schema::units::{civil_from_days, column_bounds, days_from_civil, type_bounds};
 use crate::schema::{ColumnType, Protection, Schema};
@@ -162,6 +163,19 @@ impl Axis {
                 starts.get(cell).map_or(Place::Missing, |start| Place::Units(*start))
             }
             Places::Texts(texts) => texts.get(cell).map_or(Place::Missing, |text| Place::Text(text)),
+        }
+    }
+
+    /// The values that are a cell.
+    pub fn values(&self, cell: usize) -> CellValues {
+        match (self.place(cell), &self.places) {
+            (Place::Missing, _) => CellValues::Missing,
+            (Place::Text(text), _) => CellValues::Text(text.to_owned()),
+            (Place::Units(low), Places::Runs { starts, high }) => {
+                let high = starts.get(cell + 1).map_or(*high, |next| next - 1);
+                CellValues::Between { low, high }
+            }
+            (Place::Units(units), _) => CellValues::Between { low: units, high: units },
         }
     }
 

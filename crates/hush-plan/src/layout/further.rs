@@ -46,7 +46,11 @@ pub fn plan_further(
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Further, PlanError> {
     let mut further = Further::default();
-    for encoding in present {
+    let is_left_out = |encoding: &PrivateEncoding| {
+        // Other values and ranges make other cells and places, which hold nothing for a query.
+        matches!(encoding.quantity, Quantity::InCells { .. }) && !needs.sums.contains_key(&encoding.quantity)
+    };
+    for encoding in present.iter().filter(|encoding| !is_left_out(encoding)) {
         let mut now = encoding.clone();
         let exact = encoding.quantity.approximate_digits(schema).is_none();
         let bound = encoding.quantity.bound(schema);

@@ -174,6 +174,18 @@ pub(crate) fn choose_shared(
     }
 }
 
+/// How many places of so many bits a column should have over so many rows, so that each takes as little as it can: at least one, at most `most`.
+pub(crate) fn places(bits: u32, most: usize, rows: u64, writers: Writers) -> usize {
+    let one = BigInt::from(1);
+    let fitting = presets().iter().filter_map(|set| {
+        // A bit for the sign.
+        let room = noise_room_log2(set, rows, &one, writers)?.min(MAX_T_LOG2).checked_sub(1)?;
+        let places = ((room / bits.max(1)) as usize).min(most);
+        (places > 0).then(|| (stored_bits(set) as f64 / places as f64, places))
+    });
+    fitting.min_by(|(one, _), (other, _)| one.total_cmp(other)).map_or(1, |(_, places)| places)
+}
+
 /// Bits stored per value in a full chunk; a ring larger than a chunk is partly padding.
 pub(crate) fn stored_bits(set: &ParamSet) -> usize {
     set.limb_count() * set.residue_bits() as usize * (set.degree() / CHUNK_ROWS as usize).max(1)

@@ -74,8 +74,9 @@ impl Planner<'_> {
     fn quickest(&self, priced: &[(Price, Proposal)]) -> usize {
         let is_summed = priced.iter().any(|(_, proposal)| proposal.name == WayName::Sum);
         // Where nothing is added up, rows come back by every way.
-        let comes_back =
-            |proposal: &Proposal| is_summed && !matches!(proposal.name, WayName::Cube | WayName::Sum);
+        let is_computed =
+            |proposal: &Proposal| matches!(proposal.name, WayName::Cube | WayName::Group | WayName::Sum);
+        let comes_back = |proposal: &Proposal| is_summed && !is_computed(proposal);
         let seconds = |price: &Price| price.seconds(self.site.link);
         let least = |of_rows: bool| {
             let some = priced.iter().enumerate().filter(|(_, (_, proposal))| comes_back(proposal) == of_rows);

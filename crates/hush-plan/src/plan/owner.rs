@@ -7,7 +7,7 @@ use super::predicate::Predicate;
 use super::run::RunQuery;
 use super::server::{AggregateTask, SlotExpr};
 use crate::aggregates::{Fraction, JointFunction, MomentFunction, ProductFunction};
-use crate::bounds::Bounds;
+use crate::bounds::{Bound, Bounds};
 use crate::sql::Query;
 
 /// How the owner turns answers into the result table.
@@ -30,6 +30,8 @@ pub struct OwnerPlan {
     pub own: Option<OwnQuery>,
     /// Where he answers the query on the cells of a cube; [`OwnerPlan::own`] then says how he reads the rows of parts without it.
     pub cells: Option<CellsQuery>,
+    /// Where the cells are those of sums by hidden values: how these stand in the sums of a server.
+    pub hidden: Option<HiddenSums>,
     /// Where he answers on a sorted run: which blocks he opens. With [`OwnerPlan::cells`] its segments and rows are the cells, else its rows are
     /// those of [`OwnerPlan::own`].
     pub run: Option<RunQuery>,
@@ -67,6 +69,30 @@ pub struct CellsQuery {
     pub predicate: Option<Predicate>,
     /// The task on cells; its sums are over lanes by their places in the list.
     pub task: AggregateTask,
+}
+
+/// Sums by hidden values, as a server has added them up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HiddenSums {
+    /// Names of the clear columns that rows were grouped by, in the order of [`AggregateTask::keys`].
+    pub keys: Vec<String>,
+    /// What each of [`AggregateTask::sums`] holds.
+    pub sums: Vec<PlacedSums>,
+    /// Bounds of these.
+    pub bounds: Vec<Bound>,
+}
+
+/// A sum whose digits in base `2^bits` are the sums of some cells, each less than `low + 2^bits`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedSums {
+    /// 0 for numbers of rows, else the place after it in [`CellsQuery::lanes`].
+    pub lane: usize,
+    /// Bits of a digit.
+    pub bits: u8,
+    /// The least sum of a cell.
+    pub low: i128,
+    /// The cells, the lowest digit first; `None` for one that is no longer in the schema.
+    pub cells: Vec<Option<u32>>,
 }
 
 /// A query on columns that came back. The owner puts them into a table of his own in which nothing is encrypted

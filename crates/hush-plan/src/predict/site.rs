@@ -101,7 +101,9 @@ impl Site {
 
 /// The owner's work on so many decrypted rows; if he groups them, into so many groups.
 pub fn of_rows(plan: &ServerPlan, owner: &OwnerPlan, rows: u64, groups: u64) -> Work {
-    let Task::Rows(task) = &plan.task else { return Work::default() };
+    let Task::Rows(task) = &plan.task else {
+        return Work { owner_queries: u64::from(owner.cells.is_some()), ..Work::default() };
+    };
     let owner_evaluated = rows * owner.owned.iter().map(operations).sum::<u64>();
     // With the number of the row.
     let clear = task.clear.len() as u64 + 1;

@@ -5,7 +5,7 @@ mod fault;
 
 pub use fault::CubeFault;
 
-use super::Schema;
+use super::{Column, ColumnType, Protection, Purpose, Schema};
 use super::file::{lists_of_units, quoted, quoted_list};
 
 /// A cube: for each combination of values of some columns the number of rows, and sums over them.
@@ -104,5 +104,32 @@ impl Cube {
         let by: Vec<String> = self.by.iter().map(|dimension| dimension.written(schema)).collect();
         let sum = quoted_list(self.sum.iter().map(String::as_str));
         format!("{{ by = [{}], sum = {sum} }}", by.join(", "))
+    }
+}
+
+impl Schema {
+    /// The groups that are declared, and behind them those of columns that are encrypted for it: by their values, with the sums of all encrypted
+    /// columns that are there to be summed exactly.
+    pub fn all_groups(&self) -> Vec<Cube> {
+        let is_served = |column: &Column| {
+            let alone = [Dimension { column: column.name.clone(), grain: Grain::Each }];
+            self.groups.iter().any(|group| group.by == alone)
+        };
+        let is_time = |column: &Column| matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
+        let hidden = self.protected(Protection::Encrypt);
+        let hidden = hidden.filter(|column| column.purposes.contains(&Purpose::Group) && !is_served(column));
+        let by = hidden.map(|hidden| {
+            let summed = self.protected(Protection::Encrypt).filter(|column| {
+                column.name != hidden.name
+                    && column.is_summed()
+                    && !column.is_approximate()
+                    && !is_time(column)
+            });
+            Cube {
+                by: vec![Dimension { column: hidden.name.clone(), grain: Grain::Each }],
+                sum: summed.map(|column| column.name.clone()).collect(),
+            }
+        });
+        self.groups.iter().cloned().chain(by).collect()
     }
 }

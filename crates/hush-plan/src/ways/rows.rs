@@ -100,6 +100,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             own: None,
             run: None,
             cells: None,
+            hidden: None,
             after_sums: false,
             bounds: Bounds {
                 sums: Vec::new(),

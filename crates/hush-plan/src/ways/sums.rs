@@ -7,10 +7,11 @@ use crate::catalog::UsableEncoding;
 use crate::error::PlanError;
 use crate::grouped;
 use crate::leakage::{list, numbered};
-use crate::limits::WayName;
+use crate::limits::{Limits, WayName};
 use crate::plan::{AggregateTask, EncryptedSum, OwnerPlan, Task};
 use crate::range::Interval;
-use crate::sql::{Query, shown};
+use crate::report::Cost;
+use crate::sql::shown;
 
 /// One plan. Applies to grouped queries.
 ///
@@ -34,11 +35,7 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
         .map(|(sum, found)| EncryptedSum { mask: sum.mask, column: found.encoding.public.id })
         .collect();
     let mut cost = cost::of_sums(&sums, &bound, shape.domains().len());
-    cost.max_groups = match limits.max_answer_bytes.checked_div(cost.answer_bytes_each) {
-        _ if plan.keys.is_empty() => 1,
-        Some(affordable) => limits.max_groups.min(affordable.max(1)),
-        None => limits.max_groups,
-    };
+    cost.max_groups = most_groups(limits, &cost, plan.keys.is_empty());
     let task = AggregateTask {
         keys: plan.keys,
         clear: plan.clear,
@@ -49,18 +46,27 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
     let bounds = Bounds { sums: bound.iter().map(UsableEncoding::bound).collect(), ..Bounds::default() };
     let owner =
         OwnerPlan { aggregates: plan.outputs, bounds, final_sql: plan.final_sql, ..OwnerPlan::default() };
-    let tells = tells(query, &task);
+    let keys: Vec<String> = query.keys.iter().map(shown).collect();
+    let tells = tells(&keys, &task);
     let what = "the server adds up".to_owned();
     let (task, filter) = (Task::Aggregate(task), query.filter.clone());
     Ok(vec![Proposal { name: WayName::Sum, what, task, filter, owner, cost, clear_bytes: 0, tells }])
 }
 
-/// Sentences on what the server learns.
-fn tells(query: &Query, task: &AggregateTask) -> Vec<String> {
+/// Most groups of an answer of such a cost; one where there are no keys.
+pub(super) fn most_groups(limits: &Limits, cost: &Cost, is_whole: bool) -> u64 {
+    match limits.max_answer_bytes.checked_div(cost.answer_bytes_each) {
+        _ if is_whole => 1,
+        Some(affordable) => limits.max_groups.min(affordable.max(1)),
+        None => limits.max_groups,
+    }
+}
+
+/// Sentences on what the server learns, of groups by these keys.
+pub(super) fn tells(keys: &[String], task: &AggregateTask) -> Vec<String> {
     let mut says = Vec::new();
-    if !query.keys.is_empty() {
-        let keys: Vec<String> = query.keys.iter().map(shown).collect();
-        says.push(format!("that rows are grouped by {}, and the size of each group", list(&keys)));
+    if !keys.is_empty() {
+        says.push(format!("that rows are grouped by {}, and the size of each group", list(keys)));
     }
     if task.clear.len() > 1 {
         says.push(format!("the clear aggregates {}", list(task.clear.get(1..).unwrap_or_default())));

@@ -67,6 +67,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         products: Vec::new(),
         moments: Vec::new(),
         cubes: Vec::new(),
+        groups: Vec::new(),
         runs: Vec::new(),
         edge: false,
         erasable: false,

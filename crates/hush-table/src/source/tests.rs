@@ -50,6 +50,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         products: Vec::new(),
         moments: Vec::new(),
         cubes: Vec::new(),
+        groups: Vec::new(),
         runs: Vec::new(),
         edge: false,
         erasable: false,

@@ -11,6 +11,12 @@ pub enum CubeFault {
         /// The column.
         column: String,
     },
+    /// A clear column as a hidden dimension.
+    #[error("{column} is clear: rows are grouped by it anyway, together with hidden columns")]
+    ClearDimension {
+        /// The column.
+        column: String,
+    },
     /// An expression that cannot be added up.
     #[error("{text} cannot be added up: {why}")]
     Expression {
@@ -69,6 +75,18 @@ pub enum CubeFault {
     Uncounted {
         /// The column.
         column: String,
+    },
+    /// More encoded columns than sums by hidden values may have.
+    #[error(
+        "with those before it takes {found} encoded columns, some {bytes} bytes a row, and {limit} are the most: fewer values or sums, or a cube"
+    )]
+    TooManyColumns {
+        /// Columns so far.
+        found: usize,
+        /// Bytes that a row of them takes.
+        bytes: u64,
+        /// Most of them.
+        limit: usize,
     },
     /// More cells than a cube may have.
     #[error(

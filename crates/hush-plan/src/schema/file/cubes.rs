@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reading the cubes of a schema file.
+//! Reading the cubes of a schema file, and the sums by hidden values, which are written alike.
 
 use toml::de::{DeTable, DeValue};
 
@@ -12,10 +12,15 @@ use super::read::{Reader, SCHEMA, Value, bound_units};
 const MAX_CUBES: usize = 64;
 
 impl Reader<'_> {
-    /// The cubes. Whether there can be such, [`crate::cube::check`] says.
-    pub(super) fn cubes(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<Cube>, SchemaError> {
-        let expected = "up to 64 cubes, [{ by = [\"ward\"], sum = [\"charges\"] }]";
-        let wrong = || self.wrong(value, SCHEMA, "cubes", expected);
+    /// The cubes or groups that stand under a key. Whether there can be such, [`crate::cube::check`] and [`crate::one_hot::check`] say.
+    pub(super) fn cubes(
+        &self,
+        value: &Value<'_>,
+        key: &'static str,
+        schema: &Schema,
+    ) -> Result<Vec<Cube>, SchemaError> {
+        let expected = "up to 64 of { by = [\"ward\"], sum = [\"charges\"] }";
+        let wrong = || self.wrong(value, SCHEMA, key, expected);
         let items = value.get_ref().as_array().filter(|items| items.len() <= MAX_CUBES).ok_or_else(wrong)?;
         let cube = |item: &Value<'_>| {
             let table = item.get_ref().as_table().ok_or_else(wrong)?;

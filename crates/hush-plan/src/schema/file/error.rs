@@ -97,6 +97,14 @@ pub enum SchemaError {
         /// What is wrong with it.
         fault: RunFault,
     },
+    /// Sums by hidden values that cannot be.
+    #[error("group {number}: {fault}")]
+    Group {
+        /// Its number in the file, from 1; columns for `group` follow those that are declared.
+        number: usize,
+        /// What is wrong with it.
+        fault: CubeFault,
+    },
     /// Not TOML.
     #[error("line {line}: {message}")]
     Syntax {
@@ -174,6 +182,7 @@ impl SchemaError {
             Self::NoColumn { .. } => "HUSH-S013",
             Self::Cube { .. } => "HUSH-S014",
             Self::Run { .. } => "HUSH-S015",
+            Self::Group { .. } => "HUSH-S016",
         }
     }
 
@@ -181,6 +190,7 @@ impl SchemaError {
     pub fn remedy(&self) -> Remedy {
         let text = match self {
             Self::Format { .. } => return Remedy::ProposeAgain,
+            Self::Group { .. } => "correct it, or remove it from group",
             Self::MissingKey { .. } | Self::WrongValue { .. } => return Remedy::ProposeExample,
             Self::Cube { .. } => "correct the cube, or remove it from cubes",
             Self::NoColumn { .. } => "use a column of the schema, by its exact name",

@@ -62,7 +62,7 @@ pub(super) struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 16] = [
+        const KEYS: [&str; 17] = [
             "allow",
             "approved_by",
             "columns",
@@ -70,6 +70,7 @@ impl Reader<'_> {
             "edge",
             "erasable",
             "format",
+            "group",
             "max_rows",
             "moments",
             "null_tokens",
@@ -105,6 +106,7 @@ impl Reader<'_> {
             products: Vec::new(),
             moments: Vec::new(),
             cubes: Vec::new(),
+            groups: Vec::new(),
             runs: Vec::new(),
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
@@ -118,7 +120,10 @@ impl Reader<'_> {
             schema.products = self.products(value, &schema)?;
         }
         if let Some(value) = top.get("cubes") {
-            schema.cubes = self.cubes(value, &schema)?;
+            schema.cubes = self.cubes(value, "cubes", &schema)?;
+        }
+        if let Some(value) = top.get("group") {
+            schema.groups = self.cubes(value, "group", &schema)?;
         }
         if let Some(value) = top.get("order") {
             schema.runs = self.runs(value)?;

@@ -219,6 +219,7 @@ fn random_schemas_survive_the_round_trip() {
                 answers: 1 + random.below(1 << 16) as u32,
             }),
             cubes: Vec::new(),
+            groups: Vec::new(),
             runs: Vec::new(),
             moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
@@ -415,6 +416,35 @@ fn sorted_runs_are_read_written_and_refused() {
         assert_eq!(file.matches(from).count(), 1, "{from}");
         let read = from_toml(&file.replacen(from, to, 1));
         let error = read.and_then(|schema| crate::run::check(&schema)).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
+fn sums_by_hidden_values_are_read_written_and_refused() {
+    let group = r#"group = [
+  { by = ["smoker", { column = "ward", values = ["A", "it's \"x\""] }], sum = ["charges"] },
+]
+[columns.admitted]"#;
+    let file = WITH_CUBES.replacen("[columns.admitted]", group, 1);
+    let age = "nullable = true\nprotect = \"encrypt\"";
+    let file = file.replacen(age, &format!("{age}\nfor = [\"group\"]"), 1);
+    let schema = from_toml(&file).unwrap();
+    crate::one_hot::check(&schema).unwrap();
+    assert_eq!((schema.groups.len(), schema.all_groups().len()), (1, 2));
+    let text = to_toml(&schema);
+    assert_eq!(from_toml(&text).as_ref(), Ok(&schema), "{text}");
+    for (from, to, code, words) in [
+        ("by = [\"smoker\", {", "by = [\"nobody\", {", "HUSH-S016", "group 1: there is no column nobody"),
+        ("by = [\"smoker\", {", "by = [\"disc\", {", "HUSH-S016", "group 1: disc is clear"),
+        ("sum = [\"charges\"] },\n]\n[columns.adm", "sum = \"charges\" },\n]\n[columns.adm", "HUSH-S008", "list of texts"),
+        ("sum = [\"charges\"] },\n]\n[columns.adm", "sum = [\"smoker\"] },\n]\n[columns.adm", "HUSH-S016", "group 1: smoker is of dimensions"),
+        ("for = [\"group\"]", "for = [\"groups\"]", "HUSH-S008", "group"),
+    ] {
+        assert_eq!(file.matches(from).count(), 1, "{from}");
+        let read = from_toml(&file.replacen(from, to, 1));
+        let error = read.and_then(|schema| crate::one_hot::check(&schema)).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert!(error.to_string().contains(words), "{error}");
     }

@@ -116,9 +116,12 @@ fn head(out: &mut String, schema: &Schema) {
     if !schema.moments.is_empty() {
         line(out, &format!("moments = {}", lists(&schema.moments)));
     }
-    if !schema.cubes.is_empty() {
-        line(out, "cubes = [");
-        for cube in &schema.cubes {
+    for (key, cubes) in [("cubes", &schema.cubes), ("group", &schema.groups)] {
+        if cubes.is_empty() {
+            continue;
+        }
+        line(out, &format!("{key} = ["));
+        for cube in cubes {
             line(out, &format!("  {},", cube.written(schema)));
         }
         line(out, "]");

@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Columns of rows as cubes read them: numbers in units, and texts.
+//! Columns of rows as cells read them: numbers in units, and texts.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Int64Type, TimestampMicrosecondType};
-use hush_plan::ColumnType;
 use hush_table::source::{ColumnData, TypedColumn, Values};
 
-use crate::error::ClientError;
+use crate::EncodeError;
 
-/// A column of a batch.
-pub(super) enum Column<'a> {
+/// A column of a batch, row by row.
+///
+/// *Secrecy.* Plaintext.
+pub enum RowValues<'a> {
+    /// Numbers as they stand in the batch.
     Borrowed(&'a TypedColumn),
-    Units(TypedColumn),
+    /// Texts.
     Texts(&'a arrow::array::StringArray),
+    /// Numbers of an array.
+    Units(TypedColumn),
 }
 
-impl<'a> Column<'a> {
-    /// The column of a type.
+impl<'a> RowValues<'a> {
+    /// The values of a column.
     ///
     /// # Errors
-    /// [`ClientError::Internal`] for data of another one.
-    pub(super) fn of(kind: ColumnType, data: &'a ColumnData) -> Result<Self, ClientError> {
+    /// [`EncodeError::Internal`] for floats, and for arrays of types that no schema has.
+    pub fn of(data: &'a ColumnData) -> Result<Self, EncodeError> {
         Ok(match data {
             ColumnData::Units(typed) => Self::Borrowed(typed),
             ColumnData::Array(array) => match array.as_string_opt::<i32>() {
                 Some(texts) => Self::Texts(texts),
-                None => Self::Units(units_of(kind, data)?),
+                None => Self::Units(units_of(data)?),
             },
         })
     }
@@ -39,7 +43,7 @@ impl<'a> Column<'a> {
     }
 
     /// Whether a row has a value.
-    pub(super) fn is_valid(&self, row: usize) -> bool {
+    pub fn is_valid(&self, row: usize) -> bool {
         match self {
             Self::Texts(texts) => texts.is_valid(row),
             Self::Borrowed(_) | Self::Units(_) => {
@@ -50,7 +54,7 @@ impl<'a> Column<'a> {
     }
 
     /// The number of a row; `None` for texts.
-    pub(super) fn units(&self, row: usize) -> Option<i128> {
+    pub fn units(&self, row: usize) -> Option<i128> {
         match &self.typed()?.values {
             Values::I64(values) => values.get(row).map(|value| i128::from(*value)),
             Values::I128(values) => values.get(row).copied(),
@@ -59,7 +63,7 @@ impl<'a> Column<'a> {
     }
 
     /// The text of a row.
-    pub(super) fn text(&self, row: usize) -> Option<&str> {
+    pub fn text(&self, row: usize) -> Option<&str> {
         match self {
             Self::Texts(texts) => (row < texts.len()).then(|| texts.value(row)),
             Self::Borrowed(_) | Self::Units(_) => None,
@@ -70,9 +74,9 @@ impl<'a> Column<'a> {
 /// The values of a column in units, 0 where missing.
 ///
 /// # Errors
-/// [`ClientError::Internal`] for texts and floats.
-pub(crate) fn units_of(kind: ColumnType, data: &ColumnData) -> Result<TypedColumn, ClientError> {
-    let other = || ClientError::Internal { what: "a column of a cube is of another type" };
+/// [`EncodeError::Internal`] for texts and floats.
+pub fn units_of(data: &ColumnData) -> Result<TypedColumn, EncodeError> {
+    let other = || EncodeError::Internal { what: "a column of cells is of another type" };
     let array = match data {
         ColumnData::Units(TypedColumn { values, valid }) => {
             let values = match values {
@@ -86,21 +90,21 @@ pub(crate) fn units_of(kind: ColumnType, data: &ColumnData) -> Result<TypedColum
     };
     let short =
         |values: &mut dyn Iterator<Item = Option<i64>>| values.map(Option::unwrap_or_default).collect();
-    let values = match (kind, array.data_type()) {
-        (ColumnType::Bool, DataType::Boolean) => {
+    let values = match array.data_type() {
+        DataType::Boolean => {
             Values::I64(short(&mut array.as_boolean().iter().map(|value| value.map(i64::from))))
         }
-        (ColumnType::Date, DataType::Date32) => {
+        DataType::Date32 => {
             Values::I64(short(&mut array.as_primitive::<Date32Type>().iter().map(|days| days.map(i64::from))))
         }
-        (ColumnType::Int { .. }, DataType::Int64) => {
+        DataType::Int64 => {
             Values::I64(short(&mut array.as_primitive::<Int64Type>().iter()))
         }
-        (ColumnType::Timestamp, DataType::Timestamp(..)) => {
+        DataType::Timestamp(..) => {
             let micros = array.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(other)?;
             Values::I64(short(&mut micros.iter()))
         }
-        (ColumnType::Decimal { .. } | ColumnType::Float { .. }, DataType::Decimal128(..)) => Values::I128(
+        DataType::Decimal128(..) => Values::I128(
             array.as_primitive::<Decimal128Type>().iter().map(Option::unwrap_or_default).collect(),
         ),
         _ => return Err(other()),
