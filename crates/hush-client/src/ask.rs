@@ -235,7 +235,8 @@ impl OwnedTable {
             }
             (EncryptedHalf::Aggregate(sums), Task::Aggregate(task)) => {
                 let hidden = plan.owner.hidden.as_ref();
-                let hidden = hidden.ok_or(ClientError::Internal { what: "sums of a server have no cells" })?;
+                let hidden =
+                    hidden.ok_or(ClientError::Internal { what: "sums of a server have no cells" })?;
                 one_hot::merge(asked, (cells, hidden), task, answer, sums)?
             }
             _ => return Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),

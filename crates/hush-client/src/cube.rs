@@ -9,8 +9,7 @@
 //! A sum is hidden by a pad that is as wide as the sum can be, used once, and made of the owner's key, the random name of the part's cubes and
 //! the number of the cube ([`PadKey`]). So the server's sums over parts are hidden by the sum of their pads.
 
-pub(crate) 
-use std::collections::BTreeMap;
+pub(crate) use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_encode::{RowValues, View, quantity_values, units_of};

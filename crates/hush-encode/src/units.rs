@@ -97,9 +97,7 @@ pub fn units_of(data: &ColumnData) -> Result<TypedColumn, EncodeError> {
         DataType::Date32 => {
             Values::I64(short(&mut array.as_primitive::<Date32Type>().iter().map(|days| days.map(i64::from))))
         }
-        DataType::Int64 => {
-            Values::I64(short(&mut array.as_primitive::<Int64Type>().iter()))
-        }
+        DataType::Int64 => Values::I64(short(&mut array.as_primitive::<Int64Type>().iter())),
         DataType::Timestamp(..) => {
             let micros = array.as_primitive_opt::<TimestampMicrosecondType>().ok_or_else(other)?;
             Values::I64(short(&mut micros.iter()))

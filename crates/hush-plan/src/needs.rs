@@ -79,9 +79,8 @@ impl Needs {
         }
         let purposes = &column.purposes;
         let is_time = matches!(column.kind, ColumnType::Date | ColumnType::Timestamp);
-        let is_of_time = |purpose: &Purpose| {
-            matches!(purpose, Purpose::Count | Purpose::Group) || purpose.reads_copy()
-        };
+        let is_of_time =
+            |purpose: &Purpose| matches!(purpose, Purpose::Count | Purpose::Group) || purpose.reads_copy();
         if is_time && !purposes.iter().all(is_of_time) {
             return Err(PlanError::WrongType { text: name(), reason: Unfit::DateArithmetic });
         }

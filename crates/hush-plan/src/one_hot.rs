@@ -106,8 +106,7 @@ impl Needs {
 /// The conditions of all cells.
 pub(crate) fn cells(shape: &CubeShape) -> Vec<Cell> {
     shape.axes.iter().fold(vec![Vec::new()], |cells, axis| {
-        let within =
-            |cell: usize| Within { column: axis.column.clone(), values: axis.values(cell) };
+        let within = |cell: usize| Within { column: axis.column.clone(), values: axis.values(cell) };
         let all = cells.iter().flat_map(|before: &Cell| {
             (0..axis.len()).map(|cell| before.iter().cloned().chain([within(cell)]).collect())
         });

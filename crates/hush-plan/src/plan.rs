@@ -12,8 +12,9 @@ pub use crate::aggregates::{
     Fraction, JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
 };
 pub use owner::{
-    CellsQuery, HiddenSums, JointMoments, LinearForm, Moment, OutputType, OwnColumn, OwnQuery, OwnerAggregate,
-    OwnerPlan, OwnerProgram, PlacedSums, ProductMoments, ProgramOutput, ProgramSource, Regroup,
+    CellsQuery, HiddenSums, JointMoments, LinearForm, Moment, OutputType, OwnColumn, OwnQuery,
+    OwnerAggregate, OwnerPlan, OwnerProgram, PlacedSums, ProductMoments, ProgramOutput, ProgramSource,
+    Regroup,
 };
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
 pub use query::QueryPlan;

@@ -81,7 +81,11 @@ pub(super) fn merge(
 }
 
 /// Rows of each group, from `COUNT(*)`: together no more than there can be.
-pub(super) fn group_rows(most: u64, counts: Option<&Vec<Number>>, groups: u32) -> Result<Vec<u64>, ClientError> {
+pub(super) fn group_rows(
+    most: u64,
+    counts: Option<&Vec<Number>>,
+    groups: u32,
+) -> Result<Vec<u64>, ClientError> {
     let count = |number: &Number| match number {
         Number::Exact(count) => count.to_u64(),
         Number::Approx(_) => None,

@@ -7,7 +7,7 @@ use ethnum::I256;
 use hush_plan::Quantity;
 use hush_plan::quantity::{Cell, CellValues};
 use hush_schemes::Values;
-use hush_table::source::{ColumnData, RowBatch, TypedColumn};
+use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Units};
 use zeroize::Zeroizing;
 
 use super::{QuantityValues, View, quantity_values};
@@ -25,30 +25,69 @@ const LONG_BITS: usize = 126;
 /// [`EncodeError::Internal`] if the batch was read without a column.
 ///
 /// # Cost
-/// A pass over the rows for each condition of each cell.
+/// A pass over the rows for each condition of each cell, and two for the numbers.
 pub(super) fn in_cells<'a>(
     (quantity, cells, bits): (Option<&Quantity>, &[Cell], u8),
     batch: &RowBatch,
     positions: &BTreeMap<&str, usize>,
 ) -> Result<QuantityValues<'a>, EncodeError> {
     let places = places(cells, batch, positions)?;
-    let numbers = quantity.map(|quantity| numbers(quantity, batch, positions)).transpose()?;
-    let number = |row: usize| match &numbers {
-        None => I256::ONE,
-        Some(QuantityValues::I256(all)) => all.get(row).copied().unwrap_or_default(),
-        Some(_) => I256::MAX,
+    let total = cells.len() * usize::from(bits);
+    let Some(quantity) = quantity else {
+        let one = |place: &Option<u8>| place.map_or(I256::ZERO, |place| I256::ONE << shift(place, bits));
+        let short = |place: &Option<u8>| place.map_or(0, |place| 1_i64 << shift(place, bits));
+        let long = |place: &Option<u8>| place.map_or(0, |place| 1_i128 << shift(place, bits));
+        return Ok(match total {
+            ..=SHORT_BITS => QuantityValues::I64(places.iter().map(short).collect()),
+            ..=LONG_BITS => QuantityValues::I128(places.iter().map(long).collect()),
+            _ => QuantityValues::I256(places.iter().map(one).collect()),
+        });
     };
-    let is_held = |number: I256| number.unsigned_abs() >> u32::from(bits) == 0;
-    let placed = places.iter().enumerate().map(|(row, place)| match place {
-        None => I256::ZERO,
-        Some(_) if !is_held(number(row)) => I256::MAX,
-        Some(place) => number(row) << (u32::from(bits) * u32::from(*place)),
-    });
-    Ok(match cells.len() * usize::from(bits) {
-        ..=SHORT_BITS => QuantityValues::I64(placed.map(|n| i64::try_from(n).unwrap_or(i64::MAX)).collect()),
-        ..=LONG_BITS => QuantityValues::I128(placed.map(|n| i128::try_from(n).unwrap_or(i128::MAX)).collect()),
-        _ => QuantityValues::I256(placed.collect()),
+    let opened = Opened::of(quantity, batch, positions)?;
+    let numbers = opened.numbers(quantity, batch, positions)?;
+    Ok(match (numbers.view(), total) {
+        (View::Exact(Values::I64(values)), ..=SHORT_BITS) => {
+            let placed = |(value, place): (&i64, &Option<u8>)| match place {
+                None => 0,
+                Some(_) if value.unsigned_abs() >> bits != 0 => i64::MAX,
+                Some(place) => *value << shift(*place, bits),
+            };
+            QuantityValues::I64(values.iter().zip(places.iter()).map(placed).collect())
+        }
+        (View::Exact(Values::I64(values)), ..=LONG_BITS) => {
+            let values = values.iter().map(|value| i128::from(*value));
+            QuantityValues::I128(values.zip(places.iter()).map(|row| long(row, bits)).collect())
+        }
+        (View::Exact(Values::I128(values)), ..=LONG_BITS) => QuantityValues::I128(
+            values.iter().copied().zip(places.iter()).map(|row| long(row, bits)).collect(),
+        ),
+        (View::Exact(values), _) => {
+            let values: Box<dyn Iterator<Item = I256>> = match values {
+                Values::I64(values) => Box::new(values.iter().map(|value| I256::from(*value))),
+                Values::I128(values) => Box::new(values.iter().map(|value| I256::from(*value))),
+                Values::I256(values) => Box::new(values.iter().copied()),
+            };
+            let placed = |(value, place): (I256, &Option<u8>)| match place {
+                None => I256::ZERO,
+                Some(_) if value.unsigned_abs() >> u32::from(bits) != 0 => I256::MAX,
+                Some(place) => value << shift(*place, bits),
+            };
+            QuantityValues::I256(values.zip(places.iter()).map(placed).collect())
+        }
+        (View::Approx(_), _) => return Err(EncodeError::Internal { what: "an approximate sum of cells" }),
     })
+}
+
+fn shift(place: u8, bits: u8) -> u32 {
+    u32::from(bits) * u32::from(place)
+}
+
+fn long((value, place): (i128, &Option<u8>), bits: u8) -> i128 {
+    match place {
+        None => 0,
+        Some(_) if value.unsigned_abs() >> bits != 0 => i128::MAX,
+        Some(place) => value << shift(*place, bits),
+    }
 }
 
 /// The place of the cell that each row is in.
@@ -64,8 +103,9 @@ fn places(
         }
     }
     let mut places = Zeroizing::new(vec![None; batch.rows]);
+    let mut is_in = Zeroizing::new(vec![true; batch.rows]);
     for (cell, place) in cells.iter().zip(0..) {
-        let mut is_in = Zeroizing::new(vec![true; batch.rows]);
+        is_in.fill(true);
         for within in cell {
             columns.get(within.column.as_str()).into_iter().for_each(|column| {
                 keep(&mut is_in, column, &within.values);
@@ -80,6 +120,26 @@ fn places(
 
 /// Keeps the rows whose value is among these.
 fn keep(is_in: &mut [bool], column: &RowValues<'_>, values: &CellValues) {
+    let typed = match column {
+        RowValues::Borrowed(typed) => Some(*typed),
+        RowValues::Units(typed) => Some(typed),
+        RowValues::Texts(_) => None,
+    };
+    // The common case without a decision for each row.
+    if let (CellValues::Between { low, high }, Some(TypedColumn { values: Units::I64(units), valid })) =
+        (values, typed)
+    {
+        let clamp = |units: i128| units.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        let (least, most) = (clamp(*low), clamp(*high));
+        let is_empty = *low > i128::from(i64::MAX) || *high < i128::from(i64::MIN);
+        is_in.iter_mut().zip(units).for_each(|(is_in, units)| {
+            *is_in &= !is_empty & (least <= *units) & (*units <= most);
+        });
+        if let Some(valid) = valid {
+            is_in.iter_mut().zip(valid).for_each(|(is_in, valid)| *is_in &= *valid);
+        }
+        return;
+    }
     let rows = is_in.iter_mut().enumerate();
     match values {
         CellValues::Missing => rows.for_each(|(row, is_in)| *is_in &= !column.is_valid(row)),
@@ -93,26 +153,38 @@ fn keep(is_in: &mut [bool], column: &RowValues<'_>, values: &CellValues) {
     }
 }
 
-/// The numbers of a quantity, of which clear columns may be factors.
-fn numbers<'a>(
-    quantity: &Quantity,
-    batch: &RowBatch,
-    positions: &BTreeMap<&str, usize>,
-) -> Result<QuantityValues<'a>, EncodeError> {
-    let mut needed = RowBatch { first_row: batch.first_row, rows: batch.rows, columns: Vec::new() };
-    let mut places = BTreeMap::new();
-    for name in quantity.columns() {
-        let TypedColumn { values, valid } = units_of(data(name, batch, positions)?)?;
-        places.insert(name, needed.columns.len());
-        needed.columns.push(Some(ColumnData::Units(TypedColumn { values, valid })));
+/// The columns of a quantity in units, of which some were arrays: clear ones.
+struct Opened<'a>(Option<(RowBatch, BTreeMap<&'a str, usize>)>);
+
+impl<'a> Opened<'a> {
+    fn of(
+        quantity: &'a Quantity,
+        batch: &RowBatch,
+        positions: &BTreeMap<&str, usize>,
+    ) -> Result<Self, EncodeError> {
+        let columns = quantity.columns();
+        let found = columns.iter().map(|name| data(name, batch, positions));
+        let found = found.collect::<Result<Vec<_>, _>>()?;
+        if found.iter().all(|data| matches!(data, ColumnData::Units(_))) {
+            return Ok(Self(None));
+        }
+        let units = found.iter().map(|data| Ok(Some(ColumnData::Units(units_of(data)?))));
+        let columns_of = units.collect::<Result<Vec<_>, EncodeError>>()?;
+        let opened = RowBatch { first_row: batch.first_row, rows: batch.rows, columns: columns_of };
+        Ok(Self(Some((opened, columns.into_iter().zip(0..).collect()))))
     }
-    let wide = match quantity_values(quantity, &needed, &places)?.view() {
-        View::Exact(Values::I64(values)) => values.iter().map(|value| I256::from(*value)).collect(),
-        View::Exact(Values::I128(values)) => values.iter().map(|value| I256::from(*value)).collect(),
-        View::Exact(Values::I256(values)) => values.to_vec(),
-        View::Approx(_) => return Err(EncodeError::Internal { what: "an approximate sum of cells" }),
-    };
-    Ok(QuantityValues::I256(wide))
+
+    fn numbers<'b>(
+        &'b self,
+        quantity: &Quantity,
+        batch: &'b RowBatch,
+        positions: &BTreeMap<&str, usize>,
+    ) -> Result<QuantityValues<'b>, EncodeError> {
+        match &self.0 {
+            None => quantity_values(quantity, batch, positions),
+            Some((opened, places)) => quantity_values(quantity, opened, places),
+        }
+    }
 }
 
 fn data<'b>(
@@ -130,7 +202,6 @@ mod tests {
 
     use arrow::array::StringArray;
     use hush_plan::quantity::Within;
-    use hush_table::source::Values as Units;
 
     use super::*;
 

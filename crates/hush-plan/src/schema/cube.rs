@@ -5,8 +5,8 @@ mod fault;
 
 pub use fault::CubeFault;
 
-use super::{Column, ColumnType, Protection, Purpose, Schema};
 use super::file::{lists_of_units, quoted, quoted_list};
+use super::{Column, ColumnType, Protection, Purpose, Schema};
 
 /// A cube: for each combination of values of some columns the number of rows, and sums over them.
 #[derive(Clone, Debug, PartialEq, Eq)]

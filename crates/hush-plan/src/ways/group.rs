@@ -16,9 +16,7 @@ use crate::error::PlanError;
 use crate::grouped::QuantitySum;
 use crate::limits::WayName;
 use crate::one_hot::{self, Asked};
-use crate::plan::{
-    AggregateTask, EncryptedSum, HiddenSums, Mask, OwnQuery, OwnerPlan, PlacedSums, Task,
-};
+use crate::plan::{AggregateTask, EncryptedSum, HiddenSums, Mask, OwnQuery, OwnerPlan, PlacedSums, Task};
 use crate::quantity::{Cell, Quantity};
 use crate::range::Interval;
 use crate::schema::cube::Cube;

@@ -438,8 +438,18 @@ fn sums_by_hidden_values_are_read_written_and_refused() {
     for (from, to, code, words) in [
         ("by = [\"smoker\", {", "by = [\"nobody\", {", "HUSH-S016", "group 1: there is no column nobody"),
         ("by = [\"smoker\", {", "by = [\"disc\", {", "HUSH-S016", "group 1: disc is clear"),
-        ("sum = [\"charges\"] },\n]\n[columns.adm", "sum = \"charges\" },\n]\n[columns.adm", "HUSH-S008", "list of texts"),
-        ("sum = [\"charges\"] },\n]\n[columns.adm", "sum = [\"smoker\"] },\n]\n[columns.adm", "HUSH-S016", "group 1: smoker is of dimensions"),
+        (
+            "sum = [\"charges\"] },\n]\n[columns.adm",
+            "sum = \"charges\" },\n]\n[columns.adm",
+            "HUSH-S008",
+            "list of texts",
+        ),
+        (
+            "sum = [\"charges\"] },\n]\n[columns.adm",
+            "sum = [\"smoker\"] },\n]\n[columns.adm",
+            "HUSH-S016",
+            "group 1: smoker is of dimensions",
+        ),
         ("for = [\"group\"]", "for = [\"groups\"]", "HUSH-S008", "group"),
     ] {
         assert_eq!(file.matches(from).count(), 1, "{from}");
