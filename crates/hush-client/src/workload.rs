@@ -67,8 +67,8 @@ pub fn propose_for(
     for (column, advised) in proposal.schema.columns.iter_mut().zip(&advised.columns) {
         column.purposes.clone_from(&advised.purposes);
     }
-    let Schema { cubes, runs, products, moments, .. } = advised;
-    proposal.schema = Schema { cubes, runs, products, moments, ..proposal.schema.clone() };
+    let Schema { cubes, groups, runs, products, moments, .. } = advised;
+    proposal.schema = Schema { cubes, groups, runs, products, moments, ..proposal.schema.clone() };
     Ok(WorkloadAdvice { kept, answers, listed: told })
 }
 
@@ -161,7 +161,7 @@ impl WorkloadAdvice {
         lines.extend(queries.map(|(place, answered)| query_line(place + 1, answered)));
         lines.extend(self.listed.iter().map(|(name, count)| {
             let texts = if *count == 1 { "its only text".to_owned() } else { format!("its {count} texts") };
-            format!("{name}: the schema file lists {texts} now, for a cube")
+            format!("{name}: the schema file lists {texts} now")
         }));
         lines
     }

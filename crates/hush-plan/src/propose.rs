@@ -2,7 +2,7 @@
 //! Layouts proposed for a workload: what a table should store so that some queries cost little.
 //!
 //! ```text
-//! queries ─ KINDS ─▶ candidates (sums, copies, cubes, runs) ─ priced on a table of these rows ─▶ those that make a query clearly cheaper
+//! queries ─ KINDS ─▶ candidates (sums, copies, cubes, groups, runs) ─ priced on a table of these rows ─▶ those that make a query clearly cheaper
 //! ```
 //!
 //! Each kind of structure is a file here and a line in [`KINDS`]. A candidate is priced by the planner, on the table that there would be with it.
@@ -15,6 +15,7 @@
 mod choose;
 mod columns;
 mod cubes;
+mod groups;
 mod reads;
 mod runs;
 mod table;
@@ -47,6 +48,8 @@ pub enum Structure {
     Copies(BTreeSet<String>),
     /// A cube.
     Cube(Cube),
+    /// Sums by hidden values.
+    Group(Cube),
     /// A sorted run.
     Run(Run),
     /// Further encoded columns.
@@ -118,7 +121,7 @@ struct Workload<'a> {
 type Finder = fn(&Workload<'_>) -> Vec<Structure>;
 
 /// All kinds.
-const KINDS: [Finder; 4] = [columns::sums, columns::copies, cubes::find, runs::find];
+const KINDS: [Finder; 5] = [columns::sums, columns::copies, cubes::find, groups::find, runs::find];
 
 /// The kinds that are prepared when rows are encrypted.
 const PREPARED: [Finder; 2] = [cubes::find, runs::find];
@@ -219,6 +222,7 @@ impl Structure {
         match self {
             Self::Copies(names) => names.iter().for_each(|name| give(name, &[Purpose::Fetch])),
             Self::Cube(cube) => schema.cubes.push(cube.clone()),
+            Self::Group(group) => schema.groups.push(group.clone()),
             Self::Run(run) => schema.runs.push(run.clone()),
             Self::Sums(sums) => {
                 for (name, purposes) in &sums.purposes {
@@ -239,6 +243,7 @@ impl Structure {
         match self {
             Self::Copies(_) => Some(WayName::Fetch),
             Self::Cube(_) => Some(WayName::Cube),
+            Self::Group(_) => Some(WayName::Group),
             Self::Run(_) => Some(WayName::Order),
             Self::Sums(_) => None,
         }
@@ -252,12 +257,13 @@ impl Structure {
                 let names = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
                 format!("copies of {names} (fetch)")
             }
-            Self::Cube(cube) => {
+            Self::Cube(cube) | Self::Group(cube) => {
                 let by = cube.by.iter().map(|dimension| dimension.describe()).collect::<Vec<_>>().join(", ");
+                let what = if matches!(self, Self::Cube(_)) { "a cube" } else { "sums of each row (group)" };
                 if cube.sum.is_empty() {
-                    return format!("a cube by {by}");
+                    return format!("{what} by {by}");
                 }
-                format!("a cube by {by}; sums of {}", list(&cube.sum))
+                format!("{what} by {by}; sums of {}", list(&cube.sum))
             }
             Self::Run(run) => {
                 let lists = [("sums of", &run.sum), ("covers", &run.cover)];
@@ -279,16 +285,18 @@ impl Structure {
     }
 }
 
-/// The columns whose texts the cubes of a schema list, of those from place `first` on.
+/// The columns whose texts the cubes of a schema list, of those from place `first` on, and its sums by hidden values.
 pub fn listed(schema: &Schema, first: usize) -> BTreeSet<String> {
-    let dimensions = schema.cubes.iter().skip(first).flat_map(|cube| &cube.by);
+    let cubes = schema.cubes.iter().skip(first).chain(&schema.groups);
+    let dimensions = cubes.flat_map(|cube| &cube.by);
     let texts = dimensions.filter(|dimension| matches!(dimension.grain, Grain::Texts(_)));
     texts.map(|dimension| dimension.column.clone()).collect()
 }
 
-/// Puts the texts of a column in the place of placeholders, in the cubes from place `first` on.
+/// Puts the texts of a column in the place of placeholders, in the cubes from place `first` on and in sums by hidden values.
 pub fn list_texts(schema: &mut Schema, first: usize, column: &str, texts: &[String]) {
-    let dimensions = schema.cubes.iter_mut().skip(first).flat_map(|cube| &mut cube.by);
+    let cubes = schema.cubes.iter_mut().skip(first).chain(&mut schema.groups);
+    let dimensions = cubes.flat_map(|cube| &mut cube.by);
     for dimension in dimensions.filter(|dimension| dimension.column == column) {
         if matches!(dimension.grain, Grain::Texts(_)) {
             dimension.grain = Grain::Texts(texts.to_vec());

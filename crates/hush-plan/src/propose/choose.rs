@@ -4,6 +4,7 @@
 use super::table::LaidOut;
 use super::{Answer, Finder, KINDS, Structure, Workload};
 use crate::cube;
+use crate::one_hot;
 use crate::run;
 
 /// How many times cheaper an answer has to be.
@@ -88,6 +89,7 @@ fn is_possible(workload: &Workload<'_>, kept: &[Candidate], candidate: &Candidat
     let mut schema = workload.schema.clone();
     kept.iter().chain([candidate]).for_each(|candidate| candidate.structure.add_to(&mut schema));
     cube::check(&schema).is_ok()
+        && one_hot::check(&schema).is_ok()
         && run::check(&schema).is_ok()
         && LaidOut::of(&schema, workload.situation).is_ok()
 }

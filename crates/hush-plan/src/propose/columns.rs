@@ -73,8 +73,8 @@ fn lacking(workload: &Workload<'_>, query: &Query, present: &Needs) -> Option<Su
             Quantity::Monomial(factors) => {
                 sums.products.insert(factors.clone());
             }
-            // Goes with its product.
-            Quantity::BothValid(..) => {}
+            // These go with their product, and with declared groups.
+            Quantity::BothValid(..) | Quantity::InCells { .. } => {}
             Quantity::Log(factors) | Quantity::Negative(factors) | Quantity::Zero(factors) => {
                 let [name] = factors.as_slice() else { return None };
                 give(name, Purpose::Geomean);

@@ -55,7 +55,7 @@ fn of_query(workload: &Workload<'_>, query: &Query) -> Option<Cube> {
     let reads = Reads::of(workload.schema, query);
     let by = reads.compared.iter().map(|name| {
         let column = workload.schema.columns.iter().find(|column| column.name == *name)?;
-        Some(Dimension { column: name.clone(), grain: grain(workload, column, &reads, query)? })
+        Some(Dimension { column: name.clone(), grain: grain(workload, column, (&reads, query), FEW_CELLS)? })
     });
     let by: Vec<Dimension> = by.collect::<Option<_>>()?;
     let sum = terms(workload, &reads, query)?;
@@ -63,8 +63,13 @@ fn of_query(workload: &Workload<'_>, query: &Query) -> Option<Cube> {
     answers(workload, &cube, &[query]).then_some(cube)
 }
 
-/// How the values of a column make the fewest cells that a query does not tell apart.
-fn grain(workload: &Workload<'_>, column: &Column, reads: &Reads, query: &Query) -> Option<Grain> {
+/// How the values of a column make the fewest cells that a query does not tell apart; a cell for each of up to `few` values.
+pub(super) fn grain(
+    workload: &Workload<'_>,
+    column: &Column,
+    (reads, query): (&Reads, &Query),
+    few: usize,
+) -> Option<Grain> {
     if matches!(column.kind, ColumnType::Category | ColumnType::Text) {
         return placeholders(column, workload.situation);
     }
@@ -74,7 +79,7 @@ fn grain(workload: &Workload<'_>, column: &Column, reads: &Reads, query: &Query)
     };
     let each = axis(&Grain::Each);
     // What is added up is added up value by value.
-    if reads.summed.contains(&column.name) || each.as_ref().is_some_and(|each| each.len() <= FEW_CELLS) {
+    if reads.summed.contains(&column.name) || each.as_ref().is_some_and(|each| each.len() <= few) {
         return each.map(|_| Grain::Each);
     }
     let grains = [Grain::Year, Grain::Quarter, Grain::Month, Grain::Each];
@@ -109,7 +114,11 @@ pub(super) fn terms(workload: &Workload<'_>, reads: &Reads, query: &Query) -> Op
             Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => name,
             Quantity::BothValid(left, right) | Quantity::Product(left, right) => product(&[left, right]),
             Quantity::Monomial(factors) => product(&factors),
-            Quantity::Log(_) | Quantity::Negative(_) | Quantity::Where { .. } | Quantity::Zero(_) => {
+            Quantity::InCells { .. }
+            | Quantity::Log(_)
+            | Quantity::Negative(_)
+            | Quantity::Where { .. }
+            | Quantity::Zero(_) => {
                 return None;
             }
         };
