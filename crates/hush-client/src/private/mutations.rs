@@ -100,7 +100,6 @@ fn json(half: &PrivateHalf) -> String {
         encodings,
         sealed: None,
         cubes: Vec::new(),
-        groups: Vec::new(),
         next_cube: None,
         runs: Vec::new(),
         next_run: None,

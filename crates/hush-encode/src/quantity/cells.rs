@@ -37,10 +37,12 @@ pub(super) fn in_cells<'a>(
         let one = |place: &Option<u8>| place.map_or(I256::ZERO, |place| I256::ONE << shift(place, bits));
         let short = |place: &Option<u8>| place.map_or(0, |place| 1_i64 << shift(place, bits));
         let long = |place: &Option<u8>| place.map_or(0, |place| 1_i128 << shift(place, bits));
-        return Ok(match total {
-            ..=SHORT_BITS => QuantityValues::I64(places.iter().map(short).collect()),
-            ..=LONG_BITS => QuantityValues::I128(places.iter().map(long).collect()),
-            _ => QuantityValues::I256(places.iter().map(one).collect()),
+        return Ok(if total <= SHORT_BITS {
+            QuantityValues::I64(places.iter().map(short).collect())
+        } else if total <= LONG_BITS {
+            QuantityValues::I128(places.iter().map(long).collect())
+        } else {
+            QuantityValues::I256(places.iter().map(one).collect())
         });
     };
     let opened = Opened::of(quantity, batch, positions)?;
