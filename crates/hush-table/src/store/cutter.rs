@@ -231,7 +231,7 @@ impl PartCutter {
         let first = self.next_chunk;
         let begin = || match self.keeps_no_clear {
             true => Ok(ClearHalf::Elsewhere { bytes: 0 }),
-            false => ClearPartWriter::new(&self.clear).map(ClearHalf::Written),
+            false => Ok::<_, TableError>(ClearHalf::Written(Box::new(ClearPartWriter::new(&self.clear)?))),
         };
         let clear = (!self.clear.fields().is_empty()).then(begin).transpose()?;
         let encrypted = self.encrypted.as_ref();
@@ -285,7 +285,7 @@ impl PartCutter {
 /// The clear half of a part being collected.
 #[derive(Debug)]
 enum ClearHalf {
-    Written(ClearPartWriter),
+    Written(Box<ClearPartWriter>),
     /// Not kept here. A manifest names a file for it, of the bytes that the rows have in memory; there is none.
     Elsewhere {
         bytes: u64,
