@@ -154,7 +154,8 @@ def of_segments(draw, run):
     if draw.random() < 0.5:
         keys = [draw.choice((["ward"] if within else []) + [f"CASE WHEN {condition(draw, run)} THEN 'yes' ELSE 'no' END"])]
     named = [f"{text} AS x{place}" for place, text in enumerate([*keys, *items])]
-    where = f" WHERE {condition(draw, run)}" if draw.random() < 0.6 else ""
+    # Nothing comes back to count all rows.
+    where = f" WHERE {condition(draw, run)}" if draw.random() < 0.6 or items == ["COUNT(*)"] else ""
     group = f" GROUP BY {', '.join(keys)} ORDER BY x0" if keys else ""
     return f"SELECT {', '.join(named)} FROM t{where}{group}"
 
