@@ -127,9 +127,15 @@ impl PrivateHalf {
         self.encodings.iter().filter(is_whole).cloned().collect()
     }
 
-    /// The generations whose parts lack an encoding and have values of all its columns.
+    /// The generations whose parts lack an encoding that is not 0 in them: those that have values of all its columns.
     pub(crate) fn incomplete(&self, manifest: &Manifest, encoding: &PrivateEncoding) -> Vec<u32> {
-        let columns = encoding.quantity.columns();
+        // Rows without a value of a dimension are in a cell too, and are not 0 there.
+        let columns = match &encoding.quantity {
+            Quantity::InCells { quantity, .. } => {
+                quantity.as_ref().map_or_else(Vec::new, |quantity| quantity.columns())
+            }
+            other => other.columns(),
+        };
         let lacking = manifest.lacking(encoding.public.id).into_iter();
         lacking
             .filter(|generation| columns.iter().all(|name| self.has(manifest, *generation, name)))

@@ -74,7 +74,8 @@ pub fn propose_for(
 
 /// The queries of a workload.
 fn queries_of(schema: &Schema, text: &str) -> Result<Vec<Query>, ClientError> {
-    let statements = statements(text)?;
+    // Editors put a mark before the text.
+    let statements = statements(text.strip_prefix('\u{feff}').unwrap_or(text))?;
     if statements.is_empty() {
         let what = "the file has no query\n  Way out: SELECT ...; SELECT ...;".to_owned();
         return Err(ClientError::Usage { what });

@@ -5,7 +5,7 @@
 //! queries ─ KINDS ─▶ candidates (sums, copies, cubes, groups, runs) ─ priced on a table of these rows ─▶ those that make a query clearly cheaper
 //! ```
 //!
-//! Each kind of structure is a file here and a line in [`KINDS`]. A candidate is priced by the planner, on the table that there would be with it.
+//! Each kind of structure is a file here and a line in `KINDS`. A candidate is priced by the planner, on the table that there would be with it.
 //! It is kept if some query then takes at most half of the time or of the bytes, and no other structure makes it superfluous.
 //!
 //! *Invariants.* No value of the data is known here: of texts the number of distinct ones. Equal queries of equal tables give equal proposals.

@@ -56,7 +56,7 @@ pub enum CubeFault {
     },
     /// A term without a column that is summed.
     #[error(
-        "{text} is of dimensions alone, and cells are not added up by what they are: use another cube for it"
+        "{text} is of dimensions alone, and cells are not added up by what they are: add it up in another one"
     )]
     OfDimensions {
         /// The term.

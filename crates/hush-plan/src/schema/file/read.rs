@@ -13,7 +13,9 @@ use super::super::{
     Column, ColumnType, DateFormat, Protection, Purpose, ReleaseBudget, Schema, UnitRange, Written,
     is_table_name,
 };
-use super::write::{CENSORED, PROPOSAL_LINE, date_format_name, note_text, protection_name, type_name};
+use super::write::{
+    CENSORED, LISTING_LINE, PROPOSAL_LINE, date_format_name, note_text, protection_name, type_name,
+};
 use super::{DEFAULT_MAX_ROWS, FORMAT, RangeProblem, SchemaError, UNLISTED};
 use crate::limits::{Facet, Shown};
 
@@ -196,7 +198,11 @@ impl Reader<'_> {
         let head = self.text.lines().take_while(|line| !line.trim_start().starts_with('['));
         head.filter(|line| line.starts_with('#'))
             .map(|line| note_text(line.trim_start_matches('#')))
-            .filter(|note| PROPOSAL_LINE.strip_prefix("# ") != Some(note))
+            .filter(|note| {
+                [PROPOSAL_LINE, LISTING_LINE]
+                    .iter()
+                    .all(|line| line.strip_prefix("# ") != Some(note.as_str()))
+            })
             .collect()
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::super::units::format_units;
 use super::super::{
-    Column, ColumnType, DateFormat, Protection, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
+    Column, ColumnType, DateFormat, Grain, Protection, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
 };
 use super::{FORMAT, UNLISTED};
 use crate::limits::{Facet, Shown};
@@ -13,10 +13,14 @@ use crate::limits::{Facet, Shown};
 /// First line of a file that nobody has approved yet.
 pub(super) const PROPOSAL_LINE: &str = "# Proposal. Contains no values from your data.";
 
+/// The same where cubes or groups list texts.
+pub(super) const LISTING_LINE: &str =
+    "# Proposal. Contains the texts that its cubes or groups list, and no other values from your data.";
+
 /// Digits up to which a decimal is written as a bare TOML number: every reader keeps them.
 const BARE_DIGITS: usize = 15;
 
-/// Writes the schema file of `schema`. Holds names, types, declared ranges and reasons: nothing of the data.
+/// Writes the schema file of `schema`. Holds names, types, declared ranges and reasons: nothing of the data but texts that cubes and groups list.
 pub fn to_toml(schema: &Schema) -> String {
     let mut out = String::new();
     head(&mut out, schema);
@@ -71,7 +75,9 @@ pub(super) fn protection_name(protect: Protection) -> &'static str {
 
 fn head(out: &mut String, schema: &Schema) {
     if !schema.approved {
-        line(out, PROPOSAL_LINE);
+        let cells = schema.cubes.iter().chain(&schema.groups).flat_map(|cube| &cube.by);
+        let mut texts = cells.filter(|dimension| matches!(dimension.grain, Grain::Texts(_)));
+        line(out, if texts.next().is_some() { LISTING_LINE } else { PROPOSAL_LINE });
     }
     line(out, &format!("format = {FORMAT}"));
     line(out, &format!("table = {}", quoted(&schema.table)));
