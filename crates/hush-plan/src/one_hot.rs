@@ -29,7 +29,7 @@ use crate::packing::sum;
 use crate::quantity::{Cell, Quantity, Within};
 use crate::schema::cube::{Cube, CubeFault};
 use crate::schema::file::SchemaError;
-use crate::schema::{Protection, Schema};
+use crate::schema::{Column, Protection, Purpose, Schema};
 use crate::sql::Query;
 use crate::sql::clear::encrypted_in;
 
@@ -68,6 +68,16 @@ pub fn shape(schema: &Schema, group: &Cube) -> Result<CubeShape, CubeFault> {
 /// # Errors
 /// [`SchemaError::Group`] for the first that cannot be.
 pub fn check(schema: &Schema) -> Result<(), SchemaError> {
+    // A purpose asks for the values of an encrypted column; those of others have to be listed, or are the server's.
+    let asks = |column: &&Column| column.purposes.contains(&Purpose::Group);
+    let fault = schema.columns.iter().filter(asks).find_map(|column| match column.protect {
+        Protection::Clear => Some(CubeFault::ClearDimension { column: column.name.clone() }),
+        Protection::Seal => Some(CubeFault::NotOfPurpose { column: column.name.clone() }),
+        Protection::Decide | Protection::Drop | Protection::Encrypt => None,
+    });
+    if let Some(fault) = fault {
+        return Err(SchemaError::Group { number: schema.groups.len() + 1, fault });
+    }
     let mut found = 0;
     for (place, group) in schema.all_groups().iter().enumerate() {
         let refused = |fault| SchemaError::Group { number: place + 1, fault };

@@ -204,6 +204,14 @@ fn groups_that_cannot_be() {
         schema.groups[0].sum.retain(|name| name != "visits");
     });
     assert!(many.contains("encoded columns, some") && many.contains("1024 are the most"), "{many}");
+    let purpose = |name: &str| {
+        refused(&|schema| {
+            let columns = schema.columns.iter_mut().filter(|column| column.name == name);
+            columns.for_each(|column| column.purposes = vec![Purpose::Group]);
+        })
+    };
+    assert!(purpose("diagnosis").contains("diagnosis is sealed"), "{}", purpose("diagnosis"));
+    assert!(purpose("year").starts_with("group 2: year is clear"), "{}", purpose("year"));
     let none = refused(&|schema| schema.groups[0].by.clear());
     assert!(none.contains("no dimension"), "{none}");
 }

@@ -48,6 +48,14 @@ pub enum CubeFault {
         /// The column.
         column: String,
     },
+    /// A sealed column with the purpose of encrypted ones.
+    #[error(
+        "{column} is sealed: say how its values make cells, group = [{{ by = [{{ column = \"{column}\", values = [\"…\"] }}] }}]"
+    )]
+    NotOfPurpose {
+        /// The column.
+        column: String,
+    },
     /// A column that is not in the table, or that nobody adds up.
     #[error("{column} is not stored so that it can be used")]
     NotStored {
