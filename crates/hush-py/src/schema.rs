@@ -61,6 +61,7 @@ impl Schema {
 
     /// Proposes a schema for data.
     #[staticmethod]
+    #[pyo3(signature = (source, sensitive, clear, workload=None))]
     fn propose(
         py: Python<'_>,
         source: &Source,

@@ -115,11 +115,11 @@ impl Axis {
     /// Cells, that of missing values among them.
     pub fn len(&self) -> usize {
         let values = match &self.places {
-            Places::Each { count, .. } => usize::try_from(*count).unwrap_or(usize::MAX - 1),
+            Places::Each { count, .. } => usize::try_from(*count).unwrap_or(usize::MAX),
             Places::Runs { starts, .. } => starts.len(),
             Places::Texts(texts) => texts.len(),
         };
-        values + usize::from(self.nullable)
+        values.saturating_add(usize::from(self.nullable))
     }
 
     /// Whether there is no cell.

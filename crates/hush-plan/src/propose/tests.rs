@@ -244,3 +244,19 @@ fn clear_conditions_that_no_cells_have_get_sums_of_each_row() {
     let text = "SELECT kind, SUM(pay) FROM t WHERE year = 2023 AND level > 4 GROUP BY kind";
     assert!(words(&[text])[0].starts_with("a cube by"), "{:?}", words(&[text]));
 }
+
+/// A cell for each value of a column of all 64 bits, and one for missing values, is more than can be counted.
+#[test]
+fn columns_of_any_range_are_weighed() {
+    let mut schema = schema();
+    schema.columns.push(nullable(column("code", ColumnType::Int { bits: 64 }, Protection::Encrypt)));
+    for text in [
+        "SELECT code, COUNT(*) FROM t GROUP BY code",
+        "SELECT SUM(pay) FROM t WHERE code > 5 AND year % 3 = 1",
+    ] {
+        let query = sql::parse(&schema, text).unwrap();
+        let found = propose(&schema, std::slice::from_ref(&query), &situation()).unwrap();
+        assert!(found.answers[0].after.is_ok(), "{text}");
+        alternatives(&schema, &query, &situation()).unwrap();
+    }
+}
