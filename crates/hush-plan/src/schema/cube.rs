@@ -75,6 +75,11 @@ impl Dimension {
         }
     }
 
+    /// Whether a schema file lists texts for it.
+    pub(crate) fn lists_texts(&self) -> bool {
+        matches!(self.grain, Grain::Texts(_))
+    }
+
     /// As a schema file has it.
     pub(crate) fn written(&self, schema: &Schema) -> String {
         let column = quoted(&self.column);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::super::units::format_units;
 use super::super::{
-    Column, ColumnType, DateFormat, Grain, Protection, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
+    Column, ColumnType, DateFormat, Protection, ReleaseBudget, Schema, UNHELD_TYPE, UnitRange,
 };
 use super::{FORMAT, UNLISTED};
 use crate::limits::{Facet, Shown};
@@ -75,9 +75,9 @@ pub(super) fn protection_name(protect: Protection) -> &'static str {
 
 fn head(out: &mut String, schema: &Schema) {
     if !schema.approved {
-        let cells = schema.cubes.iter().chain(&schema.groups).flat_map(|cube| &cube.by);
-        let mut texts = cells.filter(|dimension| matches!(dimension.grain, Grain::Texts(_)));
-        line(out, if texts.next().is_some() { LISTING_LINE } else { PROPOSAL_LINE });
+        let mut dimensions = schema.cubes.iter().chain(&schema.groups).flat_map(|cube| &cube.by);
+        let lists = dimensions.any(|dimension| dimension.lists_texts());
+        line(out, if lists { LISTING_LINE } else { PROPOSAL_LINE });
     }
     line(out, &format!("format = {FORMAT}"));
     line(out, &format!("table = {}", quoted(&schema.table)));
