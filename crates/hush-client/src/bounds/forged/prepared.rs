@@ -138,3 +138,25 @@ fn shortened(bytes: Vec<u8>) -> Vec<u8> {
     forged[signed..].copy_from_slice(checksum.as_bytes());
     forged
 }
+
+/// Numbers of rows of the cells of a group add up to the number that the server gives in the clear.
+#[test]
+fn cells_that_are_not_those_of_a_groups_rows_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = OwnerKey::temporary().unwrap();
+    let schema = SCHEMA.replace("cubes = ", "group = ");
+    let rows: String = (0..ROWS).map(|n| format!("{},{},{}\n", n % 2, n % 4, n * 7 % 1001)).collect();
+    encrypt_as(directory.path(), &key, &schema, &format!("n,g,x\n{rows}"));
+    let limits = QueryLimits { way: Some(WayName::Group), ..QueryLimits::default() };
+    let on = |forge: Forge| on_a_server(directory.path(), &key, forge).with_limits(limits);
+    for query in [
+        "SELECT g, COUNT(*) AS c, SUM(x) AS s FROM t GROUP BY g",
+        "SELECT n, SUM(x) AS s FROM t WHERE g > 1 GROUP BY n",
+        "SELECT COUNT(*) AS c FROM t WHERE g = 2 AND n = 1",
+    ] {
+        assert!(on(|bytes| bytes).ask(query, &Silent).unwrap().batches[0].num_rows() > 0);
+        let refused = on(|bytes| added(bytes, 1)).ask(query, &Silent).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Damaged);
+        assert!(refused.to_string().contains("its cells are not those of its rows"), "{query}: {refused}");
+    }
+}
