@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments of benchmarks.
 
+mod options;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hush_bench::{
-    analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, libraries,
-    predictions, split_table,
-};
+use hush_bench::{edge_grid, libraries};
 use hush_terminal::size;
 
 /// Run a benchmark of the workloads that Hushtable was built for
@@ -186,6 +185,9 @@ pub(crate) struct Runs {
     /// Rows of the table
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) rows: u64,
+    /// Ask runs only, for tables of more rows than come back in one answer; and encrypt once
+    #[arg(long)]
+    pub(crate) runs_only: bool,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }
@@ -426,142 +428,6 @@ pub(crate) enum EdgeGridProfile {
     Edge,
     /// Everything; a cell computes on one thread all the same
     Pc,
-}
-
-impl Analytics {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> analytics::Options {
-        analytics::Options {
-            rows: self.rows,
-            seed: self.seed,
-            repeat: self.repeat,
-            skip_peers: self.skip_peers,
-            python: self.python.clone(),
-            threads,
-        }
-    }
-}
-
-impl Appends {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> appends::Options {
-        let Self { rows, appends, rows_each, seed, repeat, .. } = *self;
-        appends::Options { rows, appends, rows_each, columns: self.columns.into(), seed, repeat, threads }
-    }
-}
-
-impl Compact {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> compactions::Options {
-        let Self { rows, parts, seed, repeat, .. } = *self;
-        compactions::Options { rows, parts, columns: self.columns.into(), seed, repeat, threads }
-    }
-}
-
-impl Delete {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> deletions::Options {
-        let Self { rows, seed, repeat, .. } = *self;
-        deletions::Options { rows, columns: self.columns.into(), seed, repeat, threads }
-    }
-}
-
-impl Encryption {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> encryption::Options {
-        let Self { rows, seed, repeat, .. } = *self;
-        let python = (!self.skip_peers).then(|| self.python.clone());
-        encryption::Options { rows, seed, repeat, limits: self.limits.clone(), threads, python }
-    }
-}
-
-impl Conditions {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> conditions::Options {
-        let Self { rows, links, seed, repeat, .. } = self;
-        let (rows, links, questions) = (rows.clone(), links.clone(), self.questions.clone());
-        conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads, questions }
-    }
-}
-
-impl Asking {
-    /// The same for the benchmark, of so many rows.
-    pub(crate) fn options(&self, rows: u64, threads: usize) -> cubes::Options {
-        cubes::Options { rows, seed: self.seed, repeat: self.repeat, threads }
-    }
-}
-
-impl Predictions {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> predictions::Options {
-        predictions::Options { rows: self.rows.clone(), seed: self.seed, repeat: self.repeat, threads }
-    }
-}
-
-impl SplitTable {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self, threads: usize) -> split_table::Options {
-        split_table::Options {
-            rows: self.rows,
-            seed: self.seed,
-            repeat: self.repeat,
-            skip_naive: self.skip_naive,
-            skip_peers: self.skip_peers,
-            python: self.python.clone(),
-            threads,
-            serverless: self.serverless,
-        }
-    }
-}
-
-impl Libraries {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self) -> libraries::Options {
-        libraries::Options {
-            repetitions: self.repeat,
-            table: self.table.map(|table| match table {
-                LibrariesTable::Workload => libraries::Table::Workload,
-                LibrariesTable::Primitives => libraries::Table::Primitives,
-                LibrariesTable::Programs => libraries::Table::Programs,
-            }),
-            only: self.only.clone(),
-            skip_peers: self.skip_peers,
-            pythons: self.python.clone(),
-            go: self.go.clone(),
-            cmake_prefix: self.cmake_prefix.clone(),
-            build: self.build.clone(),
-            programs: self.programs,
-            seed: self.seed,
-        }
-    }
-}
-
-impl EdgeGrid {
-    /// The same for the benchmark.
-    pub(crate) fn options(&self) -> edge_grid::Options {
-        edge_grid::Options {
-            repetitions: self.repeat,
-            degrees: self.degrees.clone(),
-            up_to: self.up_to,
-            way: self.way.map(|way| match way {
-                EdgeGridWay::OneByOne => edge_grid::Packing::OneByOne,
-                EdgeGridWay::Packed => edge_grid::Packing::Packed,
-            }),
-            key: self.key.map(|key| match key {
-                EdgeGridKey::Public => edge_grid::Key::Public,
-                EdgeGridKey::Secret => edge_grid::Key::Secret,
-            }),
-            profile: match self.profile {
-                EdgeGridProfile::Edge => edge_grid::Profile::Edge,
-                EdgeGridProfile::Pc => edge_grid::Profile::Pc,
-            },
-            skip_peers: self.skip_peers,
-            pythons: self.python.clone(),
-            cmake_prefix: self.cmake_prefix.clone(),
-            build: self.build.clone(),
-            peer_limit_s: self.seal_limit,
-        }
-    }
 }
 
 /// A ring degree of the grid.

@@ -98,14 +98,14 @@ fn conditions(args: &Conditions, threads: usize) -> Result<(), Error> {
 }
 
 fn cubes(args: &Cubes, threads: usize) -> Result<(), Error> {
-    let options = args.asking.options(args.rows, threads);
+    let options = args.options(threads);
     let measured = cubes::run(&options).map_err(to_error)?;
     report(args.asking.json, &measured, || cubes::text(&options, &measured))?;
     all_right("question", cubes::wrong(&measured))
 }
 
 fn runs(args: &Runs, threads: usize) -> Result<(), Error> {
-    let options = args.asking.options(args.rows, threads);
+    let options = args.options(threads);
     let measured = runs::run(&options).map_err(to_error)?;
     report(args.asking.json, &measured, || runs::text(&options, &measured))?;
     all_right("question", runs::wrong(&measured))

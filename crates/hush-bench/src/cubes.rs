@@ -75,14 +75,20 @@ pub struct Report {
 /// Hushtable refuses, or files cannot be written.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let rows = options.rows;
-    let tables = Tables::new(options, |out| write_rows(out, options), |form| schema(form, rows))?;
-    let stored = tables.bytes(|manifest| {
-        manifest.parts.iter().filter_map(|part| part.cubes.as_ref()).map(|cubes| cubes.file.bytes).sum()
+    let forms = [Stored::Clear, Stored::Encrypted, Stored::Prepared];
+    let tables = Tables::new(options, &forms, |out| write_rows(out, options), |form| schema(form, rows))?;
+    let stored = tables.of_manifest(|manifest| {
+        manifest
+            .parts
+            .iter()
+            .filter_map(|part| part.cubes.as_ref())
+            .map(|cubes| cubes.file.bytes)
+            .sum::<u64>()
     })?;
     let queries = QUERIES.iter().map(|query| measure(query, &tables, options));
     Ok(Report {
         stored_bytes_a_row: stored as f64 / rows as f64,
-        made_us_a_row: tables.made_us_a_row,
+        made_us_a_row: tables.made_us_a_row.unwrap_or(0.0),
         queries: queries.collect::<Result<_, _>>()?,
     })
 }

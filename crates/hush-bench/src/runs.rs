@@ -3,7 +3,9 @@
 //!
 //! Values are drawn from all of 64 bits, so that no two are alike and no cell of a cube could hold them. Each question is put twice to a table that
 //! is opened anew: the first time the index of the run comes too, and is kept from then on. Server and owner are one process. Every result is
-//! compared with that of the same rows in the clear.
+//! compared with what sorting and adding the drawn rows gives.
+
+mod expected;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -18,8 +20,7 @@ use serde::Serialize;
 use crate::BenchError;
 use crate::aligned::{align, figure_text};
 use crate::analytics::{cells, relative_error};
-pub use crate::prepared::Options;
-use crate::prepared::{Stored, Tables, check};
+use crate::prepared::{self, Stored, Tables, check};
 use crate::split_table::{Check, median};
 use crate::synthetic::mix;
 
@@ -40,8 +41,19 @@ const RUNS: [&str; 3] = [
 ];
 /// The row whose value is asked for.
 const ROW: u64 = 7;
+/// The bound in the question for a sum.
+const BELOW: i64 = 1 << 62;
 /// Groups.
 const GROUPS: u64 = 1000;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The table, and how often each question is put.
+    pub table: prepared::Options,
+    /// Whether questions are put to runs only, and no table without runs is encrypted: for more rows than come back in one answer.
+    pub runs_only: bool,
+}
 
 /// One question.
 #[derive(Clone, Debug, Serialize)]
@@ -58,11 +70,9 @@ pub struct Measured {
     pub server_ms: f64,
     /// Median milliseconds of the owner then: planning, choosing blocks, opening them, the result.
     pub owner_ms: f64,
-    /// Median milliseconds of server and owner by columns that come back.
-    pub fetch_ms: f64,
-    /// Bytes of that answer.
-    pub fetch_bytes: u64,
-    /// The largest relative error of any way beside the same rows in the clear; whatever is no double is the same.
+    /// Median milliseconds of server and owner by columns that come back, and the bytes of that answer.
+    pub fetch: Option<(f64, u64)>,
+    /// The largest relative error of any way; whatever is no double is the same.
     pub check: Check,
 }
 
@@ -71,8 +81,10 @@ pub struct Measured {
 pub struct Report {
     /// Bytes a row of the files of runs.
     pub stored_bytes_a_row: f64,
+    /// Parts of the table.
+    pub parts: usize,
     /// CPU microseconds a row that each run adds to an encryption.
-    pub made_us_a_row_and_run: f64,
+    pub made_us_a_row_and_run: Option<f64>,
     /// The questions.
     pub queries: Vec<Measured>,
 }
@@ -82,41 +94,54 @@ pub struct Report {
 /// # Errors
 /// Hushtable refuses, or files cannot be written.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
-    let rows = options.rows;
-    let tables = Tables::new(options, |out| write_rows(out, options), |form| schema(form, rows))?;
-    let stored = tables.bytes(|manifest| {
-        manifest.parts.iter().filter_map(|part| part.runs.as_ref()).map(|runs| runs.file.bytes).sum()
+    let table = &options.table;
+    let forms: &[Stored] =
+        if options.runs_only { &[Stored::Prepared] } else { &[Stored::Encrypted, Stored::Prepared] };
+    let tables = Tables::new(table, forms, |out| write_rows(out, table), |form| schema(form, table.rows))?;
+    let (stored, parts) = tables.of_manifest(|manifest| {
+        let runs = manifest.parts.iter().filter_map(|part| part.runs.as_ref());
+        (runs.map(|runs| runs.file.bytes).sum::<u64>(), manifest.parts.len())
     })?;
-    let queries = QUERIES.iter().map(|query| measure(query, &tables, options));
+    let expected = expected::results(table)?;
+    let queries = QUERIES.iter().zip(expected).map(|(query, result)| ask(query, &[result], &tables, options));
     Ok(Report {
-        stored_bytes_a_row: stored as f64 / rows as f64,
-        made_us_a_row_and_run: tables.made_us_a_row / RUNS.len() as f64,
+        stored_bytes_a_row: stored as f64 / table.rows as f64,
+        parts,
+        made_us_a_row_and_run: tables.made_us_a_row.map(|all| all / RUNS.len() as f64),
         queries: queries.collect::<Result<_, _>>()?,
     })
 }
 
-fn draw(options: &Options, row: u64, column: u64) -> u64 {
+fn draw(options: &prepared::Options, row: u64, column: u64) -> u64 {
     mix(options.seed ^ mix(row << 8 | column))
 }
 
 /// The value of a row, from all that 64 bits have.
-fn value(options: &Options, row: u64) -> i64 {
+fn value(options: &prepared::Options, row: u64) -> i64 {
     draw(options, row, 1).cast_signed()
 }
 
-fn write_rows(out: &mut impl Write, options: &Options) -> io::Result<()> {
+/// The amount of a row, in hundredths.
+fn measure(options: &prepared::Options, row: u64) -> u64 {
+    draw(options, row, 2) % 10_000_000
+}
+
+/// The group of a row.
+fn group(options: &prepared::Options, row: u64) -> u64 {
+    draw(options, row, 3) % GROUPS
+}
+
+fn write_rows(out: &mut impl Write, options: &prepared::Options) -> io::Result<()> {
     writeln!(out, "value,measure,grp")?;
     for row in 0..options.rows {
-        let measure = draw(options, row, 2) % 10_000_000;
-        let group = draw(options, row, 3) % GROUPS;
-        writeln!(out, "{},{}.{:02},{group}", value(options, row), measure / 100, measure % 100)?;
+        let (value, measure, group) = (value(options, row), measure(options, row), group(options, row));
+        writeln!(out, "{value},{}.{:02},{group}", measure / 100, measure % 100)?;
     }
     Ok(())
 }
 
-/// The schema: value and measure are protected, or nothing is.
+/// The schema: value and measure are protected.
 fn schema(form: Stored, rows: u64) -> String {
-    let protect = if form == Stored::Clear { "\"clear\"" } else { "\"encrypt\"\nfor = [\"fetch\"]" };
     let order =
         if form == Stored::Prepared { format!("order = [{}]", RUNS.join(", ")) } else { String::new() };
     format!(
@@ -127,11 +152,13 @@ max_rows = {rows}
 {order}
 [columns.value]
 type = "int(64)"
-protect = {protect}
+protect = "encrypt"
+for = ["fetch"]
 [columns.measure]
 type = "decimal(9,2)"
 range = [0, 99999.99]
-protect = {protect}
+protect = "encrypt"
+for = ["fetch"]
 [columns.grp]
 type = "int(16)"
 range = [0, 999]
@@ -140,17 +167,17 @@ protect = "clear"
     )
 }
 
-fn measure(
+fn ask(
     (query, sql): &(&'static str, &'static str),
+    expected: &[RecordBatch],
     tables: &Tables,
     options: &Options,
 ) -> Result<Measured, BenchError> {
-    let sql = sql.replacen("{}", &value(options, ROW).to_string(), 1);
-    let expected = tables.ask(Stored::Clear, None, &sql)?.batches;
-    let expected = (cells(&expected)?, exact(&expected)?);
+    let sql = sql.replacen("{}", &value(&options.table, ROW).to_string(), 1);
+    let expected = (cells(expected)?, exact(expected)?);
     let [mut first, mut server, mut owner, mut fetch] = [const { Vec::new() }; 4];
     let (mut index_bytes, mut blocks_bytes, mut fetch_bytes, mut worst) = (0, 0, 0, 0.0_f64);
-    for _ in 0..options.repeat.max(1) {
+    for _ in 0..options.table.repeat.max(1) {
         let table = tables.open(Stored::Prepared, Some(WayName::Order))?;
         let ask = || table.ask(&sql, &Silent).map_err(hush::Error::from);
         let (with_index, again) = (ask()?, ask()?);
@@ -159,10 +186,14 @@ fn measure(
         owner.push((again.phases.total() - again.phases.of("server")) * 1e3);
         blocks_bytes = again.moved.down;
         index_bytes = with_index.moved.down.saturating_sub(blocks_bytes);
-        let by_columns = tables.ask(Stored::Prepared, Some(WayName::Fetch), &sql)?;
-        fetch.push(by_columns.phases.total() * 1e3);
-        fetch_bytes = by_columns.moved.down;
-        for outcome in [&with_index, &again, &by_columns] {
+        let mut outcomes = vec![with_index, again];
+        if !options.runs_only {
+            let by_columns = tables.ask(Stored::Prepared, Some(WayName::Fetch), &sql)?;
+            fetch.push(by_columns.phases.total() * 1e3);
+            fetch_bytes = by_columns.moved.down;
+            outcomes.push(by_columns);
+        }
+        for outcome in &outcomes {
             let is_same = exact(&outcome.batches)? == expected.1;
             let error = relative_error(&cells(&outcome.batches)?, &expected.0);
             worst = worst.max(if is_same { error } else { f64::INFINITY });
@@ -175,8 +206,7 @@ fn measure(
         first_ms: median(&first),
         server_ms: median(&server),
         owner_ms: median(&owner),
-        fetch_ms: median(&fetch),
-        fetch_bytes,
+        fetch: (!options.runs_only).then(|| (median(&fetch), fetch_bytes)),
         check: check(worst),
     })
 }
@@ -201,8 +231,8 @@ pub fn wrong(report: &Report) -> usize {
 /// The report as text.
 pub fn text(options: &Options, report: &Report) -> String {
     let mut out = format!(
-        "Sorted runs: {} rows of 64-bit values, {} threads, seed {}\n\n",
-        options.rows, options.threads, options.seed
+        "Sorted runs: {} rows of 64-bit values in {} parts, {} threads, seed {}\n\n",
+        options.table.rows, report.parts, options.table.threads, options.table.seed
     );
     let head = ["", "index KB", "blocks KB", "first ms", "server ms", "you ms", "fetch ms", "KB", "error"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
@@ -214,22 +244,24 @@ pub fn text(options: &Options, report: &Report) -> String {
             figure_text(found.first_ms),
             figure_text(found.server_ms),
             figure_text(found.owner_ms),
-            figure_text(found.fetch_ms),
-            figure_text(found.fetch_bytes as f64 / 1e3),
+            found.fetch.map_or("-".to_owned(), |(ms, _)| figure_text(ms)),
+            found.fetch.map_or("-".to_owned(), |(_, bytes)| figure_text(bytes as f64 / 1e3)),
             found.check.to_string(),
         ]);
     }
     out.push_str(&align(&lines));
+    let stored = figure_text(report.stored_bytes_a_row);
+    let _ = write!(out, "\n{} runs take {stored} bytes a row in the files together", RUNS.len());
+    if let Some(made) = report.made_us_a_row_and_run {
+        let _ = write!(out, ", and each {} CPU microseconds a row to make", figure_text(made));
+    }
     let _ = writeln!(
         out,
-        "\n{} runs take {} bytes a row in the files together, and each {} CPU microseconds a row to make.\n\
+        ".\n\
          Times: medians of {} in turns, the table opened anew each time. first: server and owner where the index has to come; server and you: the same question again.\n\
          fetch is server and owner together, by columns that come back. Planning is in all times, opening the table in none.\n\
-         Error: the largest relative one of either way beside the same rows in the clear; integers and decimals are the same.",
-        RUNS.len(),
-        figure_text(report.stored_bytes_a_row),
-        figure_text(report.made_us_a_row_and_run),
-        options.repeat,
+         Error: the largest relative one beside what sorting and adding the drawn rows gives; integers and decimals are the same.",
+        options.table.repeat,
     );
     out
 }
@@ -239,17 +271,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_question_is_answered_as_in_the_clear() {
-        let options = Options { rows: 20_000, seed: 5, repeat: 1, threads: 2 };
+    fn every_question_is_answered_as_the_rows_say() {
+        let table = prepared::Options { rows: 20_000, seed: 5, repeat: 1, threads: 2 };
+        let mut options = Options { table, runs_only: false };
         let report = run(&options).unwrap();
         assert_eq!((report.queries.len(), wrong(&report)), (QUERIES.len(), 0), "{report:?}");
-        assert!(report.stored_bytes_a_row > 0.0);
+        assert!(report.stored_bytes_a_row > 0.0 && report.made_us_a_row_and_run.is_some());
         assert!(report.queries.iter().all(|found| found.index_bytes > 0), "{report:?}");
         // A median opens few blocks.
         let of_median = &report.queries[0];
-        assert!(of_median.blocks_bytes < of_median.fetch_bytes, "{of_median:?}");
+        assert!(of_median.fetch.is_some_and(|(_, bytes)| of_median.blocks_bytes < bytes), "{of_median:?}");
         let text = text(&options, &report);
         assert!(QUERIES.iter().all(|(name, _)| text.contains(name)), "{text}");
+        options.runs_only = true;
+        let alone = run(&options).unwrap();
+        assert_eq!((wrong(&alone), alone.made_us_a_row_and_run), (0, None), "{alone:?}");
+        for (alone, beside) in alone.queries.iter().zip(&report.queries) {
+            assert_eq!((alone.blocks_bytes, alone.fetch), (beside.blocks_bytes, None));
+        }
     }
 
     /// Two integers of 64 bits may be one double.

@@ -26,7 +26,7 @@ use hush_plan::schema::Column;
 use hush_plan::schema::units::column_bounds;
 use hush_table::source::{TypedColumn, Values};
 
-use self::bits::{SHORT_BITS, each_short, mask, wide};
+use self::bits::{SHORT_BITS, mask, pack_short, pack_wide, unpack_short, unpack_wide};
 use crate::error::ClientError;
 
 /// Bytes before the values.
@@ -55,60 +55,31 @@ pub(crate) fn pack(column: &Column, data: &TypedColumn) -> Result<Vec<u8>, Clien
     let mut out = vec![form, u8::from(nullable)];
     out.extend_from_slice(&low.to_le_bytes());
     out.push(bits as u8);
-    let mut packer = Packer { out, held: 0, count: 0 };
     let is_missing =
         |row: usize| data.valid.as_ref().is_some_and(|valid| !valid.get(row).copied().unwrap_or(false));
-    let mut put = |row: usize, value: i128| {
+    let offset = |row: usize, value: i128| {
         let offset = if is_missing(row) { Some(0) } else { (value >= low).then(|| value.abs_diff(low)) };
         let offset = offset.filter(|offset| width(*offset) <= bits);
-        packer.put(offset.ok_or(ClientError::Internal { what: "a value outside its column's range" })?, bits);
-        Ok::<_, ClientError>(())
+        offset.ok_or(ClientError::Internal { what: "a value outside its column's range" })
     };
+    let of_row = |(row, value): (usize, &i64)| offset(row, i128::from(*value));
     match &data.values {
-        Values::F64(values) => values.iter().for_each(|value| packer.put(u128::from(value.to_bits()), 64)),
-        Values::I64(values) => {
-            values.iter().enumerate().try_for_each(|(row, value)| put(row, i128::from(*value)))?;
+        Values::F64(values) => out.extend(values.iter().flat_map(|value| value.to_bits().to_le_bytes())),
+        Values::I64(values) if bits <= SHORT_BITS => {
+            let offsets = values.iter().enumerate().map(|row| of_row(row).map(|offset| offset as u64));
+            pack_short(&offsets.collect::<Result<Vec<_>, _>>()?, bits, &mut out)?;
         }
-        Values::I128(values) => values.iter().enumerate().try_for_each(|(row, value)| put(row, *value))?,
+        Values::I64(values) => pack_wide(values.iter().enumerate().map(of_row), bits, &mut out)?,
+        Values::I128(values) => {
+            pack_wide(values.iter().enumerate().map(|(row, value)| offset(row, *value)), bits, &mut out)?;
+        }
     }
     if nullable {
-        packer.flush();
-        (0..data.values.len()).for_each(|row| packer.put(u128::from(!is_missing(row)), 1));
+        let bit = |(place, row): (usize, usize)| u8::from(!is_missing(row)) << place;
+        let rows: Vec<usize> = (0..data.values.len()).collect();
+        out.extend(rows.chunks(8).map(|rows| rows.iter().copied().enumerate().map(bit).sum::<u8>()));
     }
-    packer.flush();
-    Ok(packer.out)
-}
-
-/// Bits on their way into bytes.
-struct Packer {
-    out: Vec<u8>,
-    held: u128,
-    /// Bits held: fewer than eight between calls.
-    count: u32,
-}
-
-impl Packer {
-    fn put(&mut self, value: u128, bits: u32) {
-        // In two, so that what is held fits.
-        for (part, bits) in
-            [(value & u128::from(u64::MAX), bits.min(64)), (value >> 64, bits.saturating_sub(64))]
-        {
-            self.held |= part << self.count;
-            self.count += bits;
-            while self.count >= 8 {
-                self.out.push(self.held as u8);
-                self.held >>= 8;
-                self.count -= 8;
-            }
-        }
-    }
-
-    fn flush(&mut self) {
-        if self.count > 0 {
-            self.out.push(self.held as u8);
-            (self.held, self.count) = (0, 0);
-        }
-    }
+    Ok(out)
 }
 
 /// A packed chunk.
@@ -172,19 +143,18 @@ impl<'a> Packed<'a> {
 
     /// Each number as `of` has it, and what stands for a missing one.
     fn integers<T: Copy>(&self, missing: T, of: impl Fn(i64) -> T) -> Result<Vec<T>, ClientError> {
-        let mut out = Vec::with_capacity(self.rows);
         // Of numbers that fit 64 bits the lowest does.
         let low = self.low as i64;
-        match self.width {
-            Width::Short => each_short(self.values, self.bits, self.rows, |offset| {
-                out.push(of(low.wrapping_add_unsigned(offset)));
-            }),
-            Width::Long => out.extend(
-                wide(self.values, self.bits, self.rows)
-                    .map(|offset| of(low.wrapping_add_unsigned(offset as u64))),
-            ),
+        let number = |offset| of(low.wrapping_add_unsigned(offset));
+        let mut out: Vec<T> = match self.width {
+            Width::Short => {
+                unpack_short(self.values, self.bits, self.rows)?.into_iter().map(number).collect()
+            }
+            Width::Long => {
+                unpack_wide(self.values, self.bits, self.rows).map(|offset| number(offset as u64)).collect()
+            }
             Width::Wide | Width::Doubles => return Err(ClientError::Overflow),
-        }
+        };
         self.blank(&mut out, missing);
         Ok(out)
     }
@@ -194,7 +164,7 @@ impl<'a> Packed<'a> {
         match self.width {
             Width::Short | Width::Long => self.integers(0, i128::from),
             Width::Wide => {
-                let offsets = wide(self.values, self.bits, self.rows);
+                let offsets = unpack_wide(self.values, self.bits, self.rows);
                 let mut out =
                     offsets.map(|offset| self.low.wrapping_add_unsigned(offset)).collect::<Vec<_>>();
                 self.blank(&mut out, 0);

@@ -59,6 +59,7 @@ mod pads;
 mod public;
 mod release;
 mod roots;
+mod seal;
 mod secret;
 mod seed;
 
@@ -78,7 +79,6 @@ pub use pads::PadKey;
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};
 pub use roots::TableRoots;
+pub use seal::{SEAL_OVERHEAD_BYTES, SealError, SealKey};
 pub use secret::SecretKey;
-pub use seed::{
-    KeyId, OwnerSeed, SEAL_OVERHEAD_BYTES, SealError, SealKey, SecretKind, TableKeys, VerifyingKey,
-};
+pub use seed::{KeyId, OwnerSeed, SecretKind, TableKeys, VerifyingKey};

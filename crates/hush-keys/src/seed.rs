@@ -5,16 +5,15 @@
 //! string of its own. So no two purposes share key material, and a lost table key costs nothing: it is
 //! derived again.
 
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use ed25519_dalek::{Signer, SigningKey};
 use hush_ring::{RandomnessError, Ring, SecretRng, os_random, wiping_stack};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::batch::BatchKey;
 use crate::kept::{Home, KeptRoots};
 use crate::pads::PadKey;
 use crate::release::ReleaseKey;
+use crate::seal::SealKey;
 use crate::secret::SecretKey;
 
 /// The name of an owner's key: the first 16 bytes of BLAKE3 of the Ed25519 verifying key. Public.
@@ -226,7 +225,7 @@ impl<'a> TableKeys<'a> {
     }
 
     fn seal_key(&self, context: &'static str, place: &[u8]) -> SealKey {
-        wiping_stack(|| SealKey(Box::new(blake3::derive_key(context, &self.material(&[place])))))
+        wiping_stack(|| SealKey::new(Box::new(blake3::derive_key(context, &self.material(&[place])))))
     }
 
     /// The input of a key derivation: the seed and `parts`. In every context the parts have fixed lengths.
@@ -251,81 +250,6 @@ impl SecretKind {
     }
 }
 
-/// Authenticated encryption of what is stored and never computed on. XChaCha20-Poly1305 with random nonces.
-///
-/// *Secrecy.* Secret, wiped on drop, no `Debug`.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct SealKey(Box<[u8; 32]>);
-
-/// Why sealed bytes did not open.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SealError {
-    /// The bytes were altered, belong to another place, or were sealed under another key.
-    #[error("sealed data does not open: it was altered, moved, or sealed under another key")]
-    Refused,
-    /// Shorter than a nonce and a tag.
-    #[error("sealed data has {found} bytes, at least {expected} are needed")]
-    TooShort {
-        /// Bytes found.
-        found: usize,
-        /// Smallest possible length.
-        expected: usize,
-    },
-    /// No entropy for a nonce.
-    #[error(transparent)]
-    Randomness(#[from] RandomnessError),
-}
-
-/// Bytes that sealing adds: nonce and tag.
-pub const SEAL_OVERHEAD_BYTES: usize = NONCE_BYTES + TAG_BYTES;
-
-impl SealKey {
-    /// Encrypts `plaintext` and binds it to `place` (column id, chunk index, …), which is not stored.
-    ///
-    /// # Errors
-    /// [`SealError::Randomness`] if the operating system gives no nonce.
-    pub fn seal(&self, place: &[u8], plaintext: &[u8]) -> Result<Vec<u8>, SealError> {
-        let mut nonce = [0_u8; NONCE_BYTES];
-        os_random(&mut nonce)?;
-        let payload = Payload { msg: plaintext, aad: place };
-        let sealed = self.cipher().encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::Refused)?;
-        let mut out = Vec::with_capacity(NONCE_BYTES + sealed.len());
-        out.extend_from_slice(&nonce);
-        out.extend_from_slice(&sealed);
-        Ok(out)
-    }
-
-    /// Decrypts what [`SealKey::seal`] made for the same `place`.
-    ///
-    /// # Errors
-    /// [`SealError::TooShort`] or [`SealError::Refused`].
-    pub fn open(&self, place: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, SealError> {
-        let too_short = SealError::TooShort { found: sealed.len(), expected: SEAL_OVERHEAD_BYTES };
-        if sealed.len() < SEAL_OVERHEAD_BYTES {
-            return Err(too_short);
-        }
-        let Some((nonce, rest)) = sealed.split_first_chunk::<NONCE_BYTES>() else {
-            return Err(too_short);
-        };
-        let payload = Payload { msg: rest, aad: place };
-        let plain = self.cipher().decrypt(&XNonce::from(*nonce), payload);
-        plain.map(Zeroizing::new).map_err(|_| SealError::Refused)
-    }
-
-    /// The same key once more.
-    pub fn copied(&self) -> Self {
-        Self(self.0.clone())
-    }
-
-    fn cipher(&self) -> XChaCha20Poly1305 {
-        XChaCha20Poly1305::new(self.0.as_ref().into())
-    }
-}
-
-const NONCE_BYTES: usize = 24;
-const TAG_BYTES: usize = 16;
-
 const CONTEXT_BATCHES: &str = "hushtable v2 key of the batches of a table";
 const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
 const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly1305";
@@ -346,16 +270,6 @@ mod tests {
 
     fn fixed() -> OwnerSeed {
         OwnerSeed::from_bytes(&[7; 32])
-    }
-
-    /// Of nothing, nonce and tag are left; one byte less is too short.
-    #[test]
-    fn nothing_is_sealed_and_opened_like_anything() {
-        let key = fixed().of_table([1; 16], [2; 16]).schema_seal();
-        let sealed = key.seal(b"place", b"").unwrap();
-        assert_eq!(sealed.len(), SEAL_OVERHEAD_BYTES);
-        assert!(key.open(b"place", &sealed).unwrap().is_empty());
-        assert!(matches!(key.open(b"place", &sealed[1..]), Err(SealError::TooShort { .. })));
     }
 
     fn table(seed: &OwnerSeed, table_id: u8, encryption: u8) -> TableKeys<'_> {
@@ -387,7 +301,7 @@ mod tests {
         for (key, expected) in
             [(keys.schema_seal(), "7732f905cae97e49"), (keys.column_seal(3), "5e13da78b3308594")]
         {
-            assert_eq!(blake3::hash(key.0.as_slice()).to_hex()[..16], *expected);
+            assert_eq!(blake3::hash(key.expose()).to_hex()[..16], *expected);
         }
     }
 

@@ -15,7 +15,7 @@ use arrow::datatypes::{
 };
 use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
-use hush_exec::answer::{Answer, RowsChunk};
+use hush_exec::answer::{Answer, RowsChunk, ascend};
 use hush_exec::packing;
 use hush_exec::program::shape;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
@@ -242,8 +242,7 @@ fn row_numbers(rows: &ArrayRef, of_table: u64) -> Result<UInt64Array, ClientErro
     let rows = rows.as_primitive::<UInt64Type>();
     let numbers = rows.values();
     let is_of_table = numbers.last().is_none_or(|last| *last < of_table);
-    let ascend = rows.null_count() == 0 && numbers.is_sorted_by(|one, other| one < other);
-    if is_of_table && ascend { Ok(rows.clone()) } else { Err(malformed()) }
+    if is_of_table && rows.null_count() == 0 && ascend(numbers) { Ok(rows.clone()) } else { Err(malformed()) }
 }
 
 /// Chunk and place in the chunk of every matching row.

@@ -1,68 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Unpacking numbers of any width, one after another, lowest bit first.
-//!
-//! Eight numbers of `B` bits are `B` bytes, so that every eighth number begins a byte, and the places of the seven others are known when this is
-//! compiled. Nothing here asks how large a number is but for its width.
+//! Numbers of any width, one after another, lowest bit first.
 
-/// Most bits of numbers that lie in eight bytes wherever they begin.
-pub(super) const SHORT_BITS: u32 = 57;
-/// Numbers that are unpacked together.
-const TOGETHER: usize = 8;
-/// Bytes that eight numbers of [`SHORT_BITS`] bits, and eight bytes behind the begin of the last, do not exceed.
-const WINDOW: usize = 64;
+use hush_ring::Cpu;
+use hush_ring::bits::{self, BitWidth, MAX_BIT_WIDTH};
+
+use crate::error::ClientError;
+
+/// Most bits of numbers that the kernels take.
+pub(super) const SHORT_BITS: u32 = MAX_BIT_WIDTH;
 
 /// The lowest bits.
 pub(super) fn mask(bits: u32) -> u128 {
     u128::MAX.checked_shr(u128::BITS - bits).unwrap_or(0)
 }
 
-/// Hands packed numbers of at most [`SHORT_BITS`] bits to `put`, in order. What is missing behind the last byte counts as 0.
-pub(super) fn each_short(bytes: &[u8], bits: u32, rows: usize, put: impl FnMut(u64)) {
-    /// A match of the width with an instance for each.
-    macro_rules! of_width {
-        ($($width:literal)*) => {
-            match bits {
-                $($width => each::<$width>(bytes, rows, put),)*
-                _ => {}
-            }
-        };
+/// Numbers of at most [`SHORT_BITS`] bits, from as many bytes as so many rows take.
+///
+/// # Errors
+/// [`ClientError::Cpu`] if `HUSH_CPU` asks for kernels that the machine lacks, [`ClientError::Internal`] for other widths or lengths.
+pub(super) fn unpack_short(packed: &[u8], bits: u32, rows: usize) -> Result<Vec<u64>, ClientError> {
+    let mut values = vec![0; rows];
+    if bits > 0 {
+        let width = width(bits, packed, rows)?;
+        bits::unpack_bits(cpu()?, width, packed, &mut values);
     }
-    of_width!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45
-        46 47 48 49 50 51 52 53 54 55 56 57);
+    Ok(values)
 }
 
-fn each<const B: usize>(bytes: &[u8], rows: usize, mut put: impl FnMut(u64)) {
-    let (mut rest, mut left) = (bytes, rows);
-    while left >= TOGETHER
-        && let Some(window) = rest.first_chunk::<WINDOW>()
-    {
-        eight::<B>(window).into_iter().for_each(&mut put);
-        rest = rest.get(B..).unwrap_or_default();
-        left -= TOGETHER;
+/// The bytes of numbers of at most [`SHORT_BITS`] bits, behind `out`.
+///
+/// # Errors
+/// As [`unpack_short`].
+pub(super) fn pack_short(values: &[u64], bits: u32, out: &mut Vec<u8>) -> Result<(), ClientError> {
+    let head = out.len();
+    out.resize(head + (values.len() * bits as usize).div_ceil(8), 0);
+    let packed = &mut out[head..];
+    if bits > 0 {
+        let width = width(bits, packed, values.len())?;
+        bits::pack_bits(cpu()?, width, values, packed);
     }
-    while left > 0 {
-        let mut window = [0; WINDOW];
-        let held = rest.len().min(WINDOW);
-        window[..held].copy_from_slice(&rest[..held]);
-        eight::<B>(&window).into_iter().take(left).for_each(&mut put);
-        rest = rest.get(B..).unwrap_or_default();
-        left = left.saturating_sub(TOGETHER);
-    }
+    Ok(())
 }
 
-#[inline(always)]
-fn eight<const B: usize>(window: &[u8; WINDOW]) -> [u64; TOGETHER] {
-    let mask = mask(B as u32) as u64;
-    std::array::from_fn(|place| {
-        let first = place * B;
-        let (byte, shift) = (first / 8, first % 8);
-        let word: [u8; 8] = std::array::from_fn(|at| window[byte + at]);
-        u64::from_le_bytes(word) >> shift & mask
-    })
+fn cpu() -> Result<Cpu, ClientError> {
+    Cpu::detect().map_err(|source| ClientError::Cpu { source })
 }
 
-/// Packed numbers of any width.
-pub(super) fn wide(bytes: &[u8], bits: u32, rows: usize) -> impl Iterator<Item = u128> + '_ {
+fn width(bits: u32, packed: &[u8], rows: usize) -> Result<BitWidth, ClientError> {
+    let fits = |width: &BitWidth| width.packed_bytes(rows) == packed.len();
+    let width = BitWidth::new(bits).ok().filter(fits);
+    width.ok_or(ClientError::Internal { what: "a copy of a column has other bytes than its rows take" })
+}
+
+/// Numbers of any width.
+pub(super) fn unpack_wide(bytes: &[u8], bits: u32, rows: usize) -> impl Iterator<Item = u128> + '_ {
     (0..rows).map(move |row| {
         let first = row * bits as usize;
         let (byte, shift) = (first / 8, (first % 8) as u32);
@@ -73,4 +64,36 @@ pub(super) fn wide(bytes: &[u8], bits: u32, rows: usize) -> impl Iterator<Item =
         let low = u128::from(low.first().copied().unwrap_or(0) >> shift);
         (low | high << (8 - shift)) & mask(bits)
     })
+}
+
+/// The bytes of numbers of any width, behind `out`.
+///
+/// # Errors
+/// The first that there is instead of a number.
+pub(super) fn pack_wide<E>(
+    values: impl Iterator<Item = Result<u128, E>>,
+    bits: u32,
+    out: &mut Vec<u8>,
+) -> Result<(), E> {
+    // Fewer than eight bits between numbers.
+    let (mut held, mut count) = (0_u128, 0_u32);
+    for value in values {
+        let value = value?;
+        // In two, so that what is held fits.
+        for (part, bits) in
+            [(value & u128::from(u64::MAX), bits.min(64)), (value >> 64, bits.saturating_sub(64))]
+        {
+            held |= part << count;
+            count += bits;
+            while count >= 8 {
+                out.push(held as u8);
+                held >>= 8;
+                count -= 8;
+            }
+        }
+    }
+    if count > 0 {
+        out.push(held as u8);
+    }
+    Ok(())
 }

@@ -25,7 +25,7 @@ const FRAME_BYTES: u64 = 8;
 /// [`ExecError::Internal`] if they do not ascend.
 pub(super) fn pack(numbers: &[u64]) -> Result<Vec<u8>, ExecError> {
     let internal = ExecError::Internal { place: "row numbers" };
-    if !numbers.is_sorted_by(|one, other| one < other) {
+    if !ascend(numbers) {
         return Err(internal);
     }
     let mut set = RoaringTreemap::new();
@@ -49,6 +49,14 @@ pub(super) fn pack(numbers: &[u64]) -> Result<Vec<u8>, ExecError> {
     }
 }
 
+/// Whether numbers of rows ascend. Numbers from 2^63 on are of no table.
+pub fn ascend(numbers: &[u64]) -> bool {
+    // Of two numbers below 2^63 the second is greater if the difference less 1 is no negative number. Without a branch for each it is a sweep.
+    let of_pair = |bits: u64, pair: &[u64; 2]| bits | pair[1] | pair[1].wrapping_sub(pair[0]).wrapping_sub(1);
+    let first = numbers.first().copied().unwrap_or(0);
+    numbers.array_windows().fold(first, of_pair) >> 63 == 0
+}
+
 /// The set with each container in its smallest form.
 fn optimal(mut set: RoaringTreemap) -> RoaringTreemap {
     set.optimize();
@@ -66,7 +74,7 @@ pub(super) fn unpack(bytes: &[u8], rows: u64) -> Result<UInt64Array, AnswerError
     for (high, bitmap) in set.bitmaps() {
         let (high, mut ranges) = (u64::from(high) << 32, bitmap.iter());
         while let Some(range) = ranges.next_range() {
-            numbers.extend((high | u64::from(*range.start()))..=(high | u64::from(*range.end())));
+            numbers.extend((high | u64::from(*range.start()))..(high | u64::from(*range.end())) + 1);
         }
     }
     Ok(numbers.into())
@@ -128,7 +136,7 @@ mod tests {
     #[test]
     fn numbers_round_trip_in_few_bytes() {
         assert!(round_trip(&[]) <= 8);
-        assert!(round_trip(&[0]) < 40 && round_trip(&[u64::MAX - 1]) < 40);
+        assert!(round_trip(&[0]) < 40 && round_trip(&[(1 << 63) - 1]) < 40);
         let all: Vec<u64> = (0..1_000_000).collect();
         for count in (0..20).chain(CONTAINER_ROWS - 5..CONTAINER_ROWS + 20).chain([4096, 4097, 1_000_000]) {
             assert_eq!(round_trip(&all[..count as usize]) as u64, bytes_of_first(count), "{count}");
@@ -144,6 +152,26 @@ mod tests {
             assert!(bytes <= bytes_of_some(count, count * step + 7), "{step}: {bytes}");
         }
         assert!(pack(&[4, 3]).is_err());
+    }
+
+    #[test]
+    fn numbers_ascend_where_each_is_less_than_the_next() {
+        let most = (1 << 63) - 1;
+        for numbers in [&[][..], &[0], &[most], &[0, most], &[3, 4, 5], &[1, 1 << 40, (1 << 40) + 1]] {
+            assert!(ascend(numbers), "{numbers:?}");
+        }
+        for numbers in [
+            &[0, 0][..],
+            &[4, 3],
+            &[most, 0],
+            &[1, 2, 2],
+            &[1, 3, 2, 9],
+            &[most + 1],
+            &[0, u64::MAX],
+            &[u64::MAX, 0],
+        ] {
+            assert!(!ascend(numbers), "{numbers:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What arguments ask of the benchmarks.
+
+use hush_bench::{
+    analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, libraries,
+    predictions, runs, split_table,
+};
+
+use super::{
+    Analytics, Appends, Asking, Compact, Conditions, Cubes, Delete, EdgeGrid, EdgeGridKey, EdgeGridProfile,
+    EdgeGridWay, Encryption, Libraries, LibrariesTable, Predictions, Runs, SplitTable,
+};
+
+impl Analytics {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> analytics::Options {
+        analytics::Options {
+            rows: self.rows,
+            seed: self.seed,
+            repeat: self.repeat,
+            skip_peers: self.skip_peers,
+            python: self.python.clone(),
+            threads,
+        }
+    }
+}
+
+impl Appends {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> appends::Options {
+        let Self { rows, appends, rows_each, seed, repeat, .. } = *self;
+        appends::Options { rows, appends, rows_each, columns: self.columns.into(), seed, repeat, threads }
+    }
+}
+
+impl Compact {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> compactions::Options {
+        let Self { rows, parts, seed, repeat, .. } = *self;
+        compactions::Options { rows, parts, columns: self.columns.into(), seed, repeat, threads }
+    }
+}
+
+impl Delete {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> deletions::Options {
+        let Self { rows, seed, repeat, .. } = *self;
+        deletions::Options { rows, columns: self.columns.into(), seed, repeat, threads }
+    }
+}
+
+impl Encryption {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> encryption::Options {
+        let Self { rows, seed, repeat, .. } = *self;
+        let python = (!self.skip_peers).then(|| self.python.clone());
+        encryption::Options { rows, seed, repeat, limits: self.limits.clone(), threads, python }
+    }
+}
+
+impl Conditions {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> conditions::Options {
+        let Self { rows, links, seed, repeat, .. } = self;
+        let (rows, links, questions) = (rows.clone(), links.clone(), self.questions.clone());
+        conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads, questions }
+    }
+}
+
+impl Asking {
+    fn options(&self, rows: u64, threads: usize) -> cubes::Options {
+        cubes::Options { rows, seed: self.seed, repeat: self.repeat, threads }
+    }
+}
+
+impl Cubes {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> cubes::Options {
+        self.asking.options(self.rows, threads)
+    }
+}
+
+impl Runs {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> runs::Options {
+        runs::Options { table: self.asking.options(self.rows, threads), runs_only: self.runs_only }
+    }
+}
+
+impl Predictions {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> predictions::Options {
+        predictions::Options { rows: self.rows.clone(), seed: self.seed, repeat: self.repeat, threads }
+    }
+}
+
+impl SplitTable {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> split_table::Options {
+        split_table::Options {
+            rows: self.rows,
+            seed: self.seed,
+            repeat: self.repeat,
+            skip_naive: self.skip_naive,
+            skip_peers: self.skip_peers,
+            python: self.python.clone(),
+            threads,
+            serverless: self.serverless,
+        }
+    }
+}
+
+impl Libraries {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self) -> libraries::Options {
+        libraries::Options {
+            repetitions: self.repeat,
+            table: self.table.map(|table| match table {
+                LibrariesTable::Workload => libraries::Table::Workload,
+                LibrariesTable::Primitives => libraries::Table::Primitives,
+                LibrariesTable::Programs => libraries::Table::Programs,
+            }),
+            only: self.only.clone(),
+            skip_peers: self.skip_peers,
+            pythons: self.python.clone(),
+            go: self.go.clone(),
+            cmake_prefix: self.cmake_prefix.clone(),
+            build: self.build.clone(),
+            programs: self.programs,
+            seed: self.seed,
+        }
+    }
+}
+
+impl EdgeGrid {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self) -> edge_grid::Options {
+        edge_grid::Options {
+            repetitions: self.repeat,
+            degrees: self.degrees.clone(),
+            up_to: self.up_to,
+            way: self.way.map(|way| match way {
+                EdgeGridWay::OneByOne => edge_grid::Packing::OneByOne,
+                EdgeGridWay::Packed => edge_grid::Packing::Packed,
+            }),
+            key: self.key.map(|key| match key {
+                EdgeGridKey::Public => edge_grid::Key::Public,
+                EdgeGridKey::Secret => edge_grid::Key::Secret,
+            }),
+            profile: match self.profile {
+                EdgeGridProfile::Edge => edge_grid::Profile::Edge,
+                EdgeGridProfile::Pc => edge_grid::Profile::Pc,
+            },
+            skip_peers: self.skip_peers,
+            pythons: self.python.clone(),
+            cmake_prefix: self.cmake_prefix.clone(),
+            build: self.build.clone(),
+            peer_limit_s: self.seal_limit,
+        }
+    }
+}
