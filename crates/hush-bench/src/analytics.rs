@@ -29,7 +29,6 @@ pub use table::Question;
 use table::Table;
 
 /// The adapter to DuckDB.
-const DUCKDB: &str = include_str!("peers/duckdb_query.py");
 /// Results are correctly rounded; the reference, in doubles, is not.
 const TOLERANCE: f64 = 1e-9;
 
@@ -192,7 +191,9 @@ pub fn ask(options: &Options, question: Question) -> Result<Measured, BenchError
         error = error.max(relative_error(&cells(&outcome.batches)?, &expected));
     }
     let peak_mb = peak_mb();
-    let duckdb = if options.skip_peers { None } else { duckdb(options, &csv, &question.plaintext_sql()) };
+    let asking = Asking { python: &options.python, repeat: options.repeat, threads: options.threads };
+    let peer = (!options.skip_peers).then(|| asking.ask(&csv, table::NAME, &question.plaintext_sql()));
+    let duckdb = peer.flatten().map(|said| Duckdb { version: said.version, seconds: said.seconds });
     Ok(Measured {
         question,
         rows: options.rows,
@@ -244,18 +245,4 @@ pub(crate) fn cells(batches: &[RecordBatch]) -> Result<Vec<Vec<f64>>, BenchError
         }
     }
     Ok(rows)
-}
-
-fn duckdb(options: &Options, csv: &Path, sql: &str) -> Option<Duckdb> {
-    let (repeat, threads) = (options.repeat.max(1).to_string(), options.threads.to_string());
-    let mut child = Command::new(&options.python)
-        .args(["-", &csv.to_string_lossy(), table::NAME, sql, &repeat, &threads])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    child.stdin.take()?.write_all(DUCKDB.as_bytes()).ok()?;
-    let output = child.wait_with_output().ok()?;
-    output.status.success().then(|| serde_json::from_slice(&output.stdout).ok()).flatten()
 }

@@ -169,6 +169,12 @@ pub(crate) struct Conditions {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    /// Leave out DuckDB even where it is installed
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Python interpreter that has duckdb
+    #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
+    pub(crate) python: String,
 }
 
 #[derive(Debug, Args)]

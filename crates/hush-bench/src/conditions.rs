@@ -3,7 +3,7 @@
 //! that the planner takes is the quickest.
 //!
 //! Server and owner are one process and are measured; the link's time is its bytes over its speed. Every result is compared with that of the same
-//! rows in the clear.
+//! rows in the clear, and that with DuckDB's where it is installed.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::BenchError;
 use crate::aligned::{align, figure_text};
 use crate::analytics::{cells, relative_error};
-use crate::predictions::Tables;
+use crate::peers::duckdb::{Asking, Said};
+use crate::predictions::{NAME, Tables};
 use crate::split_table::{Check, median};
 
 /// The queries, with a name for each.
@@ -33,6 +34,8 @@ const QUERIES: &[(&str, &str)] = &[
 ];
 /// Doubles from the same exact sums differ in their last bits at most.
 const TOLERANCE: f64 = 1e-12;
+/// DuckDB adds doubles up where our sums are exact.
+const OF_DUCKDB: f64 = 1e-9;
 /// Bytes a second of a link of one megabit a second.
 const BYTES_PER_MEGABIT: f64 = 125_000.0;
 
@@ -51,6 +54,8 @@ pub struct Options {
     pub threads: usize,
     /// Names of the questions that are put; all of them if there is none.
     pub questions: Vec<String>,
+    /// A Python interpreter that may have DuckDB.
+    pub python: Option<String>,
 }
 
 impl Options {
@@ -89,6 +94,8 @@ pub struct Case {
     pub ways: Vec<Measured>,
     /// Median seconds of the query on the same rows in the clear, where they are stored.
     pub clear_s: f64,
+    /// Median seconds of DuckDB on the same rows in memory.
+    pub duckdb_s: Option<f64>,
     /// Bits that the ranges of the encrypted columns need for a row, where all that `fetch` reads of them is copies.
     pub range_bits: Option<u32>,
     /// The way that the planner takes.
@@ -110,8 +117,12 @@ pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
         let directory = tempfile::tempdir()?;
         let tables = Tables::new(directory.path(), (*rows, options.seed), &queries, options.threads)?;
         for (query, sql) in QUERIES.iter().filter(|(name, _)| options.asks(name)) {
+            let said = options.python.as_ref().and_then(|python| {
+                let asking = Asking { python, repeat: options.repeat, threads: options.threads };
+                asking.ask(&tables.csv, NAME, sql)
+            });
             for link in &options.links {
-                cases.push(measure(&tables, (query, sql), (*rows, *link), options)?);
+                cases.push(measure(&tables, (query, sql), (*rows, *link), said.as_ref(), options)?);
             }
         }
     }
@@ -128,6 +139,7 @@ fn measure(
     tables: &Tables,
     (query, sql): (&'static str, &'static str),
     (rows, link): (u64, f64),
+    duckdb: Option<&Said>,
     options: &Options,
 ) -> Result<Case, BenchError> {
     let threads = options.threads;
@@ -170,9 +182,18 @@ fn measure(
     let as_planned =
         if ways.len() > found.len() { ways.pop() } else { ways.iter().find(|way| way.way == taken).cloned() };
     let of_taken = as_planned.map_or(f64::INFINITY, |way| way.seconds);
-    let check = if worst <= TOLERANCE { Check::Within(worst) } else { Check::Wrong };
+    let is_duckdbs = duckdb.is_none_or(|said| is_said(said, &expected));
+    let check = if worst <= TOLERANCE && is_duckdbs { Check::Within(worst) } else { Check::Wrong };
     let (over_best, clear_s) = (of_taken / best, median(&clear_times));
-    Ok(Case { query, sql, rows, link, ways, clear_s, range_bits, taken, over_best, check })
+    let duckdb_s = duckdb.map(|said| said.seconds);
+    Ok(Case { query, sql, rows, link, ways, clear_s, duckdb_s, range_bits, taken, over_best, check })
+}
+
+/// Whether DuckDB's result is this one.
+fn is_said(said: &Said, expected: &[Vec<f64>]) -> bool {
+    let some: Vec<Vec<f64>> = expected.iter().step_by(said.every.max(1)).cloned().collect();
+    let cells = said.rows.iter().map(|row| row.iter().copied().collect::<Option<Vec<f64>>>());
+    cells.collect::<Option<Vec<_>>>().is_some_and(|rows| relative_error(&rows, &some) <= OF_DUCKDB)
 }
 
 /// Bits of a row that the ranges of the encrypted columns of a question need; `None` if bodies of sums come back.
@@ -199,8 +220,18 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     let names = WayName::ALL.map(|way| format!("{} ms", way.name()));
     let head = ["", "rows", "Mbit/s"].map(str::to_owned).into_iter().chain(names);
     let head = head.chain(
-        ["taken", "over best", "clear ms", "fetch ns/row more", "fetch B/row", "range B/row", "error"]
-            .map(str::to_owned),
+        [
+            "taken",
+            "over best",
+            "clear ms",
+            "fetch ns/row more",
+            "DuckDB ms",
+            "you ns/row more",
+            "fetch B/row",
+            "range B/row",
+            "error",
+        ]
+        .map(str::to_owned),
     );
     let mut lines = vec![head.collect::<Vec<_>>()];
     for case in cases {
@@ -211,10 +242,13 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
         line.push(case.taken.name().to_owned());
         line.push(figure_text(case.over_best));
         line.push(figure_text(case.clear_s * 1e3));
-        let more =
-            of(WayName::Fetch).map(|found| (found.computing_s - case.clear_s) * 1e9 / case.rows as f64);
-        line.push(more.map_or("-".to_owned(), figure_text));
-        let fetched = of(WayName::Fetch).map(|found| found.bytes as f64 / case.rows as f64);
+        let a_row = |seconds: f64| figure_text(seconds * 1e9 / case.rows as f64);
+        let fetch = of(WayName::Fetch);
+        line.push(fetch.map_or("-".to_owned(), |found| a_row(found.computing_s - case.clear_s)));
+        line.push(case.duckdb_s.map_or("-".to_owned(), |seconds| figure_text(seconds * 1e3)));
+        let beyond = fetch.zip(case.duckdb_s).map(|(found, duckdb_s)| found.owner_s - duckdb_s);
+        line.push(beyond.map_or("-".to_owned(), a_row));
+        let fetched = fetch.map(|found| found.bytes as f64 / case.rows as f64);
         line.push(fetched.map_or("-".to_owned(), figure_text));
         let least = case.range_bits.map(|bits| f64::from(bits) / 8.0);
         line.push(least.map_or("-".to_owned(), figure_text));
@@ -227,7 +261,8 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     let _ = writeln!(
         out,
         "\nTimes: server and owner measured, medians of {} in turns, the table opened anew each time; the link's are its bytes over its speed.\n\
-         clear: the same query on the same rows in the clear, no link. fetch ns/row more: what server and owner take beyond that. range B/row: bits of the encrypted columns' ranges; clear columns are beside them.\n\
+         clear: the same query on the same rows in the clear, no link. fetch ns/row more: what server and owner take beyond that.\n\
+         DuckDB: the same query on the same rows in its memory. you ns/row more: what the owner takes beyond that, by fetch. range B/row: bits of the encrypted columns' ranges; clear columns are beside them.\n\
          The way taken is within 1.3 times of the best in {good} of {} cases; at most {} times.\n\
          Error: the largest relative one of any way beside the same rows in the clear.",
         options.repeat,
@@ -242,6 +277,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn results_of_another_engine_are_compared_row_by_row() {
+        let said = |every: usize, rows: &[[Option<f64>; 2]]| Said {
+            version: String::new(),
+            seconds: 1.0,
+            every,
+            rows: rows.iter().map(|row| row.to_vec()).collect(),
+        };
+        let ours = [vec![1.0, 10.0], vec![2.0, 20.0], vec![3.0, 30.0]];
+        assert!(is_said(&said(2, &[[Some(1.0), Some(10.0)], [Some(3.0), Some(30.0)]]), &ours));
+        for wrong in [
+            said(2, &[[Some(1.0), Some(10.0)], [Some(3.0), Some(31.0)]]),
+            said(2, &[[Some(1.0), Some(10.0)]]),
+            said(2, &[[Some(1.0), None], [Some(3.0), Some(30.0)]]),
+            said(1, &[[Some(1.0), Some(10.0)], [Some(3.0), Some(30.0)]]),
+        ] {
+            assert!(!is_said(&wrong, &ours));
+        }
+    }
+
+    #[test]
     fn every_way_answers_as_in_the_clear() {
         let options = Options {
             rows: vec![300],
@@ -250,6 +305,7 @@ mod tests {
             repeat: 1,
             threads: 2,
             questions: Vec::new(),
+            python: None,
         };
         let cases = run(&options).unwrap();
         assert_eq!((cases.len(), wrong(&cases)), (QUERIES.len(), 0), "{cases:?}");

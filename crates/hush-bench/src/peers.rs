@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Peers that run where they are installed, through adapters of ours.
 
+pub(crate) mod duckdb;
+
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -22,7 +22,7 @@ use crate::split_table::{Check, median};
 use crate::synthetic::mix;
 
 /// Name of the table, as SQL knows it.
-const NAME: &str = "t";
+pub(crate) const NAME: &str = "t";
 /// Its columns; the last four are encrypted.
 const COLUMNS: [&str; 8] = ["id", "g", "k", "name", "a", "b", "c", "d"];
 /// How many are clear.
@@ -122,6 +122,7 @@ pub(crate) struct Tables {
     pub(crate) encrypted: std::path::PathBuf,
     pub(crate) schema: Schema,
     pub(crate) clear: std::path::PathBuf,
+    pub(crate) csv: std::path::PathBuf,
     rows: u64,
 }
 
@@ -170,7 +171,7 @@ impl Tables {
             Ok::<_, BenchError>((output, described))
         };
         let ((encrypted, schema), (clear, _)) = (table("encrypted", true)?, table("clear", false)?);
-        Ok(Self { encrypted, schema, clear, key, rows })
+        Ok(Self { encrypted, schema, clear, csv, key, rows })
     }
 
     fn measure(

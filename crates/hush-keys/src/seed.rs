@@ -267,6 +267,7 @@ mod tests {
     use hush_ring::Cpu;
 
     use super::*;
+    use crate::seal::{SEAL_OVERHEAD_BYTES, SealError};
 
     fn fixed() -> OwnerSeed {
         OwnerSeed::from_bytes(&[7; 32])

@@ -63,7 +63,8 @@ impl Conditions {
     pub(crate) fn options(&self, threads: usize) -> conditions::Options {
         let Self { rows, links, seed, repeat, .. } = self;
         let (rows, links, questions) = (rows.clone(), links.clone(), self.questions.clone());
-        conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads, questions }
+        let python = (!self.skip_peers).then(|| self.python.clone());
+        conditions::Options { rows, links, seed: *seed, repeat: *repeat, threads, questions, python }
     }
 }
 

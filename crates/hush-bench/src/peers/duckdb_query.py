@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuckDB on a plaintext file, in memory; prints one JSON object.
+"""DuckDB on a plaintext file, in memory; prints one JSON object. Of a long result it has some rows: the first and every `every`th after it.
 
 Usage: python3 - CSV TABLE SQL REPEAT THREADS
 """
@@ -14,10 +14,12 @@ import duckdb
 path, table, sql, repeat, threads = sys.argv[1:]
 connection = duckdb.connect(config={"threads": int(threads)})
 connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_csv_auto(?)", [path])
-connection.execute(sql).fetchall()
+result = connection.execute(sql).fetchall()
+every = max(1, len(result) // 20_000)
+rows = [[None if cell is None else float(cell) for cell in row] for row in result[::every]]
 times = []
 for _ in range(int(repeat)):
     start = time.perf_counter()
     connection.execute(sql).fetchall()
     times.append(time.perf_counter() - start)
-print(json.dumps({"version": duckdb.__version__, "seconds": statistics.median(times)}))
+print(json.dumps({"version": duckdb.__version__, "seconds": statistics.median(times), "every": every, "rows": rows}))

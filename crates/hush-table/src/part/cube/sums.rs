@@ -9,6 +9,8 @@ use super::{MAX_LANE_BITS, put_shape, take_shape};
 
 /// Most bits of numbers that are added in one word.
 const SHORT_BITS: u8 = 64;
+/// Most bits of numbers that lie in eight bytes wherever they begin.
+const NARROW_BITS: u8 = 57;
 /// Most bits of numbers that lie in sixteen bytes wherever they begin.
 const LONG_BITS: u8 = 121;
 
@@ -121,6 +123,7 @@ impl CubeSums {
             let (packed, behind) = rest.split_at_checked(lane_bytes(self.cells, *bits))?;
             rest = behind;
             match lane {
+                Lane::Short(lane) if *bits <= NARROW_BITS => add_narrow(lane, packed, *bits),
                 Lane::Short(lane) => {
                     add_short(lane, numbers(packed, *bits).map(|number| number as u64), *bits)
                 }
@@ -240,6 +243,19 @@ fn mask(bits: u8) -> u128 {
 
 fn short(bits: u8) -> u64 {
     mask(bits) as u64
+}
+
+/// Adds packed numbers of at most [`NARROW_BITS`] bits.
+fn add_narrow(lane: &mut [u64], packed: &[u8], bits: u8) {
+    let mask = short(bits);
+    for (number, cell) in lane.iter_mut().enumerate() {
+        let first = number.wrapping_mul(usize::from(bits));
+        let (byte, shift) = (first / 8, (first % 8) as u32);
+        let word = packed.get(byte..).and_then(|rest| rest.first_chunk());
+        // The last numbers have fewer bytes behind them.
+        let word = word.map_or_else(|| window(packed, byte) as u64, |word| u64::from_le_bytes(*word));
+        *cell = cell.wrapping_add(word.wrapping_shr(shift)) & mask;
+    }
 }
 
 fn add_short(lane: &mut [u64], more: impl Iterator<Item = u64>, bits: u8) {
