@@ -11,9 +11,9 @@ pub mod report;
 mod table;
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
@@ -22,13 +22,13 @@ use hush::{EncryptOptions, Outcome, OwnedTable, OwnerKey, Pins, Protection, Sile
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
+use crate::peers::duckdb::Asking;
 use crate::split_table::{Check, median};
 use crate::usage::peak_mb;
 pub(crate) use expected::relative_error;
 pub use table::Question;
 use table::Table;
 
-/// The adapter to DuckDB.
 /// Results are correctly rounded; the reference, in doubles, is not.
 const TOLERANCE: f64 = 1e-9;
 
