@@ -349,7 +349,7 @@ def test_a_table_that_outgrows_its_schema(hush, table, tmp_path, small_key):
     assert first == hush("query", "F", query, "--way", "fetch", "--format", "csv", *small_key).stdout
     hush("append", "t.csv", "-o", "F", *small_key)
     done = hush("query", "F", query, "--way", "cube", *small_key, status=None)
-    assert done.returncode and done.stderr.startswith("HUSH-P030"), done.stderr
+    assert done.returncode and done.stderr.startswith("HUSH-P030") and "`max_rows` of the schema" in done.stderr, done.stderr
     assert hush("query", "F", query, "--format", "csv", *small_key).stdout == hush("query", "F", query, "--way", "fetch", "--format", "csv", *small_key).stdout != first
 
 

@@ -34,10 +34,12 @@ pub enum PlanError {
         column: String,
     },
     /// No way to answer that the owner allows.
-    #[error("{}", no_way(*.wanted, found, *.shown))]
+    #[error("{}", no_way(*.wanted, why.as_deref(), found, *.shown))]
     NoWay {
         /// The way asked for.
         wanted: Option<WayName>,
+        /// Why the table cannot answer by it, if more is known than that it does not.
+        why: Option<String>,
         /// The ways that there are.
         found: Vec<WayName>,
         /// What those that were wanted show and must not.
@@ -425,12 +427,15 @@ fn protection_words(protect: Protection) -> &'static str {
 }
 
 /// The sentence of [`PlanError::NoWay`].
-fn no_way(wanted: Option<WayName>, found: &[WayName], shown: Shown) -> String {
+fn no_way(wanted: Option<WayName>, why: Option<&str>, found: &[WayName], shown: Shown) -> String {
     let words = |names: Vec<&str>| names.join(", ");
     let found = words(found.iter().map(|way| way.name()).collect());
     let shown = words(shown.iter().map(Facet::name).collect());
     match (wanted, shown.as_str()) {
-        (Some(way), "") => format!("the query is not answered by {}; it is by {found}", way.name()),
+        (Some(way), "") => {
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("the query is not answered by {}{why}; it is by {found}", way.name())
+        }
         (Some(way), _) => format!("{} shows the server what is to be hidden: {shown}", way.name()),
         (None, _) => format!(
             "every way that answers the query ({found}) shows the server what is to be hidden: {shown}"

@@ -52,7 +52,7 @@ pub fn plan_query(
     let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
     let planner = Planner { schema, encodings, public, site, manifest, query, limits };
     let Proposals { all, refusals } = ways::proposals(case)?;
-    let possible = planner.allowed(all, hide, &refusals)?;
+    let possible = planner.allowed(case, all, &refusals)?;
     let Picked { taken, instead, ways, .. } = planner.pick(possible)?;
     let (needed, limit) = (taken.cost.answer_bytes_each, limits.max_answer_bytes);
     if needed > limit {
@@ -96,7 +96,7 @@ pub(crate) fn price_query(
     let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
     let planner = Planner { schema, encodings, public, site, manifest: "", query, limits };
     let Proposals { all, refusals } = ways::proposals(case)?;
-    let Picked { taken, price, .. } = planner.pick(planner.allowed(all, hide, &refusals)?)?;
+    let Picked { taken, price, .. } = planner.pick(planner.allowed(case, all, &refusals)?)?;
     let (needed, limit) = (taken.cost.answer_bytes_each, limits.max_answer_bytes);
     if needed > limit { Err(PlanError::AnswerTooLarge { needed, limit }) } else { Ok((taken.name, price)) }
 }
@@ -139,14 +139,14 @@ impl Planner<'_> {
     /// [`PlanError::NoWay`], or why the way that is wanted cannot answer.
     fn allowed(
         &self,
+        case: &Case<'_>,
         all: Vec<Proposal>,
-        hide: Shown,
         refusals: &[(WayName, PlanError)],
     ) -> Result<Vec<Proposal>, PlanError> {
         let mut found: Vec<WayName> = all.iter().map(|proposal| proposal.name).collect();
         found.dedup();
         let shows = |proposal: &Proposal| {
-            ways::shown_by(&self.server(proposal.task.clone(), proposal.filter.as_ref())).both(hide)
+            ways::shown_by(&self.server(proposal.task.clone(), proposal.filter.as_ref())).both(case.hide)
         };
         let (hidden, showing): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|proposal| shows(proposal).is_empty());
@@ -161,6 +161,7 @@ impl Planner<'_> {
         let refusal = refusals.iter().find(|(name, _)| self.limits.way == Some(*name));
         Err(refusal.map(|(_, error)| error.clone()).unwrap_or(PlanError::NoWay {
             wanted: self.limits.way,
+            why: self.limits.way.and_then(|way| ways::why_not(case, way)),
             found,
             shown,
         }))

@@ -88,6 +88,11 @@ pub(crate) struct Proposals {
     pub(crate) refusals: Vec<(WayName, PlanError)>,
 }
 
+/// Why a way proposes nothing, where that is because of what the table was prepared for.
+pub(crate) fn why_not(case: &Case<'_>, name: WayName) -> Option<String> {
+    prepared::why_not(case, name)
+}
+
 /// The proposals of all ways.
 ///
 /// # Errors

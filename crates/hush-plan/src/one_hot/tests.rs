@@ -136,7 +136,15 @@ fn what_a_group_answers() {
         "SELECT SUM(charges) FROM stays",
         "SELECT diagnosis FROM stays WHERE smoker",
     ] {
-        assert_eq!(plan(&stays(), text, Some(WayName::Group)).unwrap_err().code(), "HUSH-P030", "{text}");
+        let error = plan(&stays(), text, Some(WayName::Group)).unwrap_err();
+        assert_eq!(error.code(), "HUSH-P030", "{text}");
+        assert!(error.to_string().contains("group: no group of the table has every column"), "{error}");
+    }
+    for (way, why) in
+        [(WayName::Cube, "cube: the schema declares no cube"), (WayName::Order, "no sorted run")]
+    {
+        let error = plan(&stays(), "SELECT SUM(charges) FROM stays", Some(way)).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
     }
 }
 

@@ -65,7 +65,7 @@ impl Planner<'_> {
         let mut proposals: Vec<Option<Proposal>> =
             priced.into_iter().map(|(_, proposal)| Some(proposal)).collect();
         let mut take = |place: usize| proposals.get_mut(place).and_then(Option::take);
-        let none = PlanError::NoWay { wanted: None, found: Vec::new(), shown: Shown::default() };
+        let none = PlanError::NoWay { wanted: None, why: None, found: Vec::new(), shown: Shown::default() };
         let (taken, price) = take(best).zip(price).ok_or(none)?;
         Ok(Picked { taken, instead: second.and_then(take), ways, price })
     }

@@ -10,8 +10,10 @@ use crate::bounds::{Bound, Bounds, Values};
 use crate::conditions::predicate;
 use crate::cube::{MAX_LANE_BITS, PLAIN_BITS};
 use crate::grouped::Grouped;
+use crate::limits::WayName;
 use crate::plan::{AggregateTask, CellsQuery, EncryptedSum, OwnQuery, RowsTask, Task};
 use crate::predict::TableShape;
+use crate::quantity::Quantity;
 use crate::range::Interval;
 use crate::report::Cost;
 
@@ -50,6 +52,29 @@ impl Beside {
         let told = super::rows::tells(&self.task).into_iter();
         told.map(|told| format!("{told}, of parts without the {what}")).collect()
     }
+}
+
+/// Why a way does not answer on what was prepared; `None` for other ways.
+pub(super) fn why_not(case: &Case<'_>, name: WayName) -> Option<String> {
+    let Case { schema, catalog, shape, .. } = *case;
+    let is_in_cells = |quantity: &Quantity| matches!(quantity, Quantity::InCells { .. });
+    let (what, is_declared, is_stored) = match name {
+        WayName::Cube => ("cube", !schema.cubes.is_empty(), !shape.cubes.is_empty()),
+        WayName::Group => ("group", !schema.all_groups().is_empty(), catalog.quantities().any(is_in_cells)),
+        WayName::Order => ("sorted run", !schema.all_runs().is_empty(), !shape.runs.is_empty()),
+        WayName::Sum | WayName::Rows | WayName::Gather | WayName::Fetch => return None,
+    };
+    let is_summed = name != WayName::Order;
+    Some(match (is_declared, is_stored) {
+        _ if is_declared && is_summed && catalog.rows() > schema.max_rows => format!(
+            "sums of a {what} are made for {} rows (`max_rows` of the schema), and the table has {}",
+            schema.max_rows,
+            catalog.rows()
+        ),
+        (false, _) => format!("the schema declares no {what}"),
+        (true, false) => format!("no part of the table has its {what}"),
+        (true, true) => format!("no {what} of the table has every column, condition and sum of the query"),
+    })
 }
 
 /// The grouped query on what is prepared, whose lanes have these numbers in a row; bounds of its sums are added. `None` where a sum could pass its
