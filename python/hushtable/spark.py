@@ -11,7 +11,7 @@ The owner's key stays in this process. Where Spark's driver is not the owner's, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,13 +33,15 @@ except ImportError as missing:
 _TOO_MANY_GROUPS = "HUSH-E040"
 
 
-def plan(place: Path, sql: str, *, keys: Key) -> Prepared:
+def plan(place: Path, sql: str, *, keys: Key, way: str | None = None, hide: Sequence[str] = ()) -> Prepared:
     """Plans a question on the table at ``place``. The owner's part; no cluster is needed.
 
+    ``way``, ``hide``: as in ``ht.open``.
+
     Raises:
-        RefusedError: the query cannot be answered.
+        RefusedError: the query cannot be answered, or not by this way, or not without showing what is to be hidden.
     """
-    return open_table(place, keys=keys).prepare(sql)
+    return open_table(place, keys=keys, way=way, hide=hide).prepare(sql)
 
 
 def evaluate(spark: Any, place: Path, plan: bytes, *, tasks: int | None = None) -> bytes:
@@ -58,13 +60,22 @@ def finish(prepared: Prepared, answer: bytes, *, release: int | None = None) -> 
 
 
 def query(
-    spark: Any, place: Path, sql: str, *, keys: Key, tasks: int | None = None, release: int | None = None
+    spark: Any,
+    place: Path,
+    sql: str,
+    *,
+    keys: Key,
+    way: str | None = None,
+    hide: Sequence[str] = (),
+    tasks: int | None = None,
+    release: int | None = None,
 ) -> Result:
     """Asks a question: plans, evaluates on the executors, opens the answer. The key stays in this process.
 
     Args:
         spark: a ``SparkSession``, of Spark Connect too.
         place: the table's place, as the executors and this process see it.
+        way, hide: as in ``ht.open``.
         tasks: as in ``hushtable_worker.spark.evaluate``.
         release: as in ``Table.sql``.
 
@@ -74,7 +85,7 @@ def query(
         RefusedError: the query cannot be answered; nothing was sent.
         HushError: of another kind, if something fails.
     """
-    prepared = plan(place, sql, keys=keys)
+    prepared = plan(place, sql, keys=keys, way=way, hide=hide)
     try:
         answer = evaluate(spark, place, prepared.plan, tasks=tasks)
     except HushError as error:
