@@ -139,6 +139,9 @@ def test_a_run_says_what_keeping_its_layouts_takes(hush, data):
     done = hush("run", "t.csv", query, "--sensitive", "kind,age,charges")
     line = next(line for line in done.stderr.splitlines() if line.startswith("Keep "))
     assert "bytes a row; a cube by age in 2 bins, kind; sums of charges: 0." in line, line
+    keep = json.loads(hush("run", "t.csv", query, "--sensitive", "kind,age,charges", "--json").stderr.splitlines()[-1])["keep"]
+    assert f"take {keep['row_bytes']:.1f} bytes a row" in line and keep["instead"]["what"] in line, keep
+    assert keep["instead"]["way"] == "cube" and f"{keep['instead']['row_bytes']:.2f} bytes a row" in line, keep
     done = hush("run", "t.csv", "SELECT COUNT(DISTINCT amount) AS n FROM t WHERE amount % 3 = 1", "--sensitive", "amount")
     line = next(line for line in done.stderr.splitlines() if line.startswith("Keep "))
     assert line.endswith("bytes a row"), line

@@ -175,6 +175,13 @@ pub(crate) fn to_json(account: &Account, wall: f64) -> Value {
             "failure_log2": -128,
         })).collect::<Vec<_>>(),
         "copies": account.copies.iter().map(|(name, bits)| json!({ "column": name, "bits": bits })).collect::<Vec<_>>(),
+        "keep": account.keeping.as_ref().map(|keeping| json!({
+            "row_bytes": keeping.row_bytes,
+            "instead": keeping.instead.as_ref().map(|(kept, answer)| json!({
+                "what": kept.structure.describe(), "row_bytes": kept.row_bytes, "row_us": kept.row_us,
+                "way": answer.way.name(), "bytes_down": answer.bytes_down, "seconds": answer.seconds,
+            })),
+        })),
         "server_sees": { "from_table": account.leakage.table, "from_query": account.leakage.query },
         "server_does_not_see": account.leakage.hidden,
     })
