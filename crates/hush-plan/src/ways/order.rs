@@ -6,6 +6,8 @@
 //! again. As many blocks of each part are read as the question needs of one, and no fewer than its conditions can need. Where rows come back, or groups
 //! are chosen, their number shows about how many rows count. Parts without the run, and parts with deleted rows, give back their rows, as for a cube.
 
+use sqlparser::ast::{BinaryOperator, Expr};
+
 use super::prepared::{beside, on_sums};
 use super::{Case, Proposal};
 use crate::error::PlanError;
@@ -84,12 +86,49 @@ fn of_run(
 fn expected(run: &RunQuery, asking: &Asking<'_>, size: &RunSize) -> u32 {
     let groups = if asking.run.within.is_empty() { 1 } else { ASSUMED_GROUPS };
     let least = run.least as u64;
+    let few = asking.query.filter.as_ref().is_some_and(are_values);
     let pairs = run.cuts.windows(2).filter(|pair| pair[0].at == pair[1].at).count() as u64;
     let blocks = match &run.opens {
         Opens::Parted(_) => groups * least,
         Opens::First { rows, .. } => groups * (least + 1) + rows.div_ceil(u64::from(BLOCK_ROWS)),
-        Opens::Matching if pairs > 0 && 2 * pairs == least => least,
+        Opens::Matching if pairs > 0 && 2 * pairs == least && few => least,
         Opens::Matching => u64::from(size.blocks / 4).max(1),
     };
     u32::try_from(blocks).unwrap_or(u32::MAX).min(size.blocks)
+}
+
+/// Whether a condition asks for single values alone, as `x = 3 OR x IN (5, 7)` does: few rows are taken to have them.
+fn are_values(condition: &Expr) -> bool {
+    match condition {
+        Expr::Nested(inner) => are_values(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+            are_values(left) && are_values(right)
+        }
+        Expr::BinaryOp { op: BinaryOperator::Eq, .. } => true,
+        Expr::InList { negated, .. } => !negated,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::parse;
+    use crate::tables::patients;
+
+    #[test]
+    fn conditions_for_single_values_match_few_rows() {
+        for (text, expected) in [
+            ("age = 3", true),
+            ("(age = 3 OR age IN (5, 7)) AND ward = 'a'", true),
+            ("age <> 3", false),
+            ("age NOT IN (5, 7)", false),
+            ("NOT age = 3", false),
+            ("age = 3 OR age < 1", false),
+            ("age BETWEEN 3 AND 3", false),
+        ] {
+            let query = parse(&patients(), &format!("SELECT age FROM patients WHERE {text}")).unwrap();
+            assert_eq!(are_values(&query.filter.unwrap()), expected, "{text}");
+        }
+    }
 }
