@@ -24,7 +24,9 @@ use crate::sql::quoted;
 /// None.
 pub(super) fn plan(case: &Case<'_>, before: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
     let sums = before.iter().find_map(|proposal| match &proposal.task {
-        Task::Aggregate(task) if !task.keys.is_empty() && !task.sums.is_empty() => {
+        Task::Aggregate(task)
+            if proposal.name == WayName::Sum && !task.keys.is_empty() && !task.sums.is_empty() =>
+        {
             Some((task, &proposal.owner))
         }
         _ => None,
