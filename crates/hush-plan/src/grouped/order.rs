@@ -40,7 +40,7 @@ pub(super) fn aggregate(
                 return Err(PlanError::WrongType { text: text.to_owned(), reason: Unfit::NotANumber });
             }
             Some(Family::Time) => {
-                let argument = only(format!("CAST({argument} AS TIMESTAMP)"));
+                let argument = only(format!("CAST({argument} AS TIMESTAMP(6))"));
                 format!("quantile_cont({argument}, {}{counted})", terms(part))
             }
             Some(Family::Number) | None => match exact(builder, argument) {
