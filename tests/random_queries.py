@@ -6,6 +6,7 @@ order of groups are worked out here in fractions and rounded once, so that nothi
 """
 
 import dataclasses
+import datetime
 import decimal
 import fractions
 import math
@@ -39,6 +40,7 @@ class Output:
     ours: str
     duck: str
     value: object
+    is_number: bool = True
 
 
 def random_query(draw, table, source):
@@ -117,66 +119,99 @@ def value_of(name, points, digits):
     return {**OF_ONE, **OF_TWO}[name](*moments(points, digits))
 
 
-def aggregate(draw, table):
-    """An aggregate, some with FILTER. DuckDB makes a list of its arguments."""
-    only = condition(draw, table) if draw.random() < 0.2 else None
-    ours, duck = (f" FILTER (WHERE {text})" for text in only) if only else ("", "")
-    parts, column = atoms(table), draw.choice(table.columns)
+def listed(call, name, y, x=NOTHING, digits=(0, 0), only=("", "")):
+    """An aggregate of pairs (y, x) in units, some with FILTER. DuckDB makes a list of the pairs."""
     known = lambda rows: [row for row in rows or [] if None not in row]
-    listed = lambda call, name, y, x=NOTHING, digits=(0, 0): Output(
-        f"{call}{ours}", f"list([{y}, {x}]){duck}", lambda rows: value_of(name, known(rows), digits)
-    )
+    return Output(f"{call}{only[0]}", f"list([{y}, {x}]){only[1]}", lambda rows: value_of(name, known(rows), digits))
+
+
+def of_values(call, pick, column, only=("", "")):
+    """An aggregate that is a function of the values that a column has."""
+    value, is_number = lambda rows: pick([cell for cell in rows or [] if cell is not None]), column.kind in ("int", "decimal", "float")
+    return Output(f"{call}{only[0]}", f"list({column.duck}){only[1]}", value, is_number or call.startswith("COUNT"))
+
+
+def only_where(when):
+    """FILTER in both dialects, or nothing."""
+    return tuple(f" FILTER (WHERE {text})" for text in when) if when else ("", "")
+
+
+def aggregate(draw, table):
+    """An aggregate, some with FILTER."""
+    only = only_where(condition(draw, table) if draw.random() < 0.2 else None)
+    parts, column = atoms(table), draw.choice(table.columns)
     shape = draw.random()
     if shape < 0.1 or not parts:
-        return listed("COUNT(*)", "COUNT", ONES)
+        return listed("COUNT(*)", "COUNT", ONES, only=only)
     if shape < 0.2:
-        return listed(f"COUNT({column.ours})", "COUNT", f"CASE WHEN {column.duck} IS NOT NULL THEN {ONES} END")
+        return count_of(column, only)
     if shape < 0.25 and column.kind == "bool":
-        return listed(f"SUM({column.ours})", "SUM", f"CAST({column.duck} AS HUGEINT)")
+        return listed(f"SUM({column.ours})", "SUM", f"CAST({column.duck} AS HUGEINT)", only=only)
     if shape < 0.22 and column.anywhere:
-        distinct = lambda rows: len({cell for cell in rows or [] if cell is not None})
-        return Output(f"COUNT(DISTINCT {column.ours}){ours}", f"list({column.duck}){duck}", distinct)
+        return of_values(f"COUNT(DISTINCT {column.ours})", lambda cells: len(set(cells)), column, only)
     if shape < 0.3 and column.anywhere and column.kind in ("int", "decimal", "float"):
         name = draw.choice(["SUM", "AVG", "MIN", "MAX"] if column.duck_type == "DOUBLE" else ["MIN", "MAX"])
-        value = lambda rows: least_or_sum(name, [cell for cell in rows or [] if cell is not None], column)
-        return Output(f"{name}({column.ours}){ours}", f"list({column.duck}){duck}", value)
+        return of_values(f"{name}({column.ours})", lambda cells: least_or_sum(name, cells, column), column, only)
     if shape < 0.36 and column.anywhere and column.kind in ("int", "decimal", "float"):
-        call, pick = in_order_of_values(draw, column)
-        value = lambda rows: pick(sorted(cell for cell in rows or [] if cell is not None))
-        return Output(f"{call}{ours}", f"list({column.duck}){duck}", value)
+        return of_values(*in_order_of_values(draw, column), column, only)
     if shape < 0.65:
         name, term = draw.choice(["COUNT", "SUM", "SUM", "SUM", "AVG"]), by_cases(draw, table, parts)
     else:
         name, term = draw.choice([*OF_ONE, *OF_SHAPE]), polynomial(draw, parts, 1)
     if shape < 0.85:
-        return listed(f"{name}({term.ours})", name, term.duck, digits=(term.digits, 0))
-    name, other = draw.choice(list(OF_TWO)), polynomial(draw, parts, 1)
-    return listed(f"{name}({term.ours}, {other.ours})", name, term.duck, other.duck, (term.digits, other.digits))
+        return of_term(name, term, only)
+    return of_terms(draw.choice(list(OF_TWO)), term, polynomial(draw, parts, 1), only)
+
+
+def count_of(column, only):
+    """How many values a column has."""
+    return listed(f"COUNT({column.ours})", "COUNT", f"CASE WHEN {column.duck} IS NOT NULL THEN {ONES} END", only=only)
+
+
+def of_term(name, term, only):
+    """An aggregate of a term."""
+    return listed(f"{name}({term.ours})", name, term.duck, digits=(term.digits, 0), only=only)
+
+
+def of_terms(name, term, other, only):
+    """An aggregate of two terms."""
+    return listed(f"{name}({term.ours}, {other.ours})", name, term.duck, other.duck, (term.digits, other.digits), only)
 
 
 def in_order_of_values(draw, column):
-    """A function of the values in their order: our SQL, and its value from sorted cells."""
+    """A function of the values in their order: our SQL, and its value from cells."""
     part = decimal.Decimal(draw.choice(["0", "0.1", "0.25", "0.5", "0.5", "0.9", "0.999", "1"]))
     digits = column.digits * (column.duck_type == "HUGEINT")
-    known = lambda pick: lambda cells: pick(cells) if cells else None
+    known = lambda pick: lambda cells: pick(sorted(cells)) if cells else None
     upto = lambda cells: max(math.ceil(fractions.Fraction(part) * len(cells)), 1) - 1
 
     def between(part, cells):
         place = fractions.Fraction(part) * (len(cells) - 1)
         low, high = (cells[min(math.floor(place) + step, len(cells) - 1)] for step in (0, 1))
+        if column.kind in ("date", "timestamp"):
+            return moment_between(low, high, place % 1)
         if column.duck_type == "DOUBLE":
             return Approximate(low + (high - low) * float(place % 1))
         return float((low + (high - low) * (place % 1)) / 10**digits)
 
     cell = lambda value: in_digits(value, digits)
-    return draw.choice([
+    disc = [
         (f"MODE({column.ours})", known(lambda cells: cell(min(cells, key=lambda value: (-cells.count(value), value))))),
+        (f"QUANTILE_DISC({column.ours}, {part})", known(lambda cells: cell(cells[upto(cells)]))),
+        (f"PERCENTILE_DISC({part}) WITHIN GROUP (ORDER BY {column.ours} DESC)", known(lambda cells: cell(cells[::-1][upto(cells)]))),
+    ]
+    cont = [
         (f"MEDIAN({column.ours})", known(lambda cells: between(decimal.Decimal("0.5"), cells))),
         (f"QUANTILE_CONT({column.ours}, {part})", known(lambda cells: between(part, cells))),
         (f"PERCENTILE_CONT({part}) WITHIN GROUP (ORDER BY {column.ours} DESC)", known(lambda cells: between(1 - part, cells))),
-        (f"QUANTILE_DISC({column.ours}, {part})", known(lambda cells: cell(cells[upto(cells)]))),
-        (f"PERCENTILE_DISC({part}) WITHIN GROUP (ORDER BY {column.ours} DESC)", known(lambda cells: cell(cells[::-1][upto(cells)]))),
-    ])
+    ]
+    return draw.choice(disc if column.kind in ("bool", "text") else disc + cont)
+
+
+def moment_between(low, high, part):
+    """The timestamp that lies so far between two dates or timestamps, in whole microseconds."""
+    first = low if isinstance(low, datetime.datetime) else datetime.datetime.combine(low, datetime.time())
+    return first + datetime.timedelta(microseconds=math.floor((high - low) // datetime.timedelta(microseconds=1) * part))
 
 
 def least_or_sum(name, values, column):
@@ -195,7 +230,11 @@ def in_digits(value, digits):
 
 def on_results(draw, parts):
     """An expression over aggregates, mostly a single aggregate: our SQL, and its value from the aggregates' values."""
-    place, other = draw.randrange(len(parts)), draw.randrange(len(parts))
+    numbers = [place for place, part in enumerate(parts) if part.is_number]
+    if not numbers or draw.random() > len(numbers) / len(parts):
+        place = draw.choice([place for place in range(len(parts)) if place not in numbers])
+        return parts[place].ours, lambda values: values[place]
+    place, other = draw.choice(numbers), draw.choice(numbers)
     first, second = parts[place].ours, parts[other].ours
     known = lambda compute: lambda values: None if None in (values[place], values[other]) else compute(values[place], values[other])
     triple = lambda value: Approximate(value * 3 - 2) if isinstance(value, float) else value * 3 - 2
@@ -211,7 +250,7 @@ def on_results(draw, parts):
 
 def having(draw, parts):
     """A condition over an aggregate and the count, which need not be in SELECT: our SQL and its truth."""
-    place, limit = draw.randrange(len(parts)), draw.choice([0, 0, 1, 3, 100])
+    place, limit = draw.choice([place for place, part in enumerate(parts) if part.is_number]), draw.choice([0, 0, 1, 3, 100])
     known = lambda test: lambda values: values[place] is not None and test(values[place])
     ours, test = draw.choice([
         (f"{parts[place].ours} > {limit}", known(lambda value: value > limit)),
@@ -225,8 +264,13 @@ def having(draw, parts):
 def grouped_query(draw, table, source):
     """Expressions on aggregates by up to two keys, with WHERE, HAVING, ORDER BY and LIMIT."""
     keys = [found for found in [key(draw, table) for _ in range(draw.choice([0, 1, 1, 2]))] if found]
-    keys = list({found[0]: found for found in keys}.values())
     parts = [aggregate(draw, table) for _ in range(draw.randint(1, 4))]
+    return of_groups(draw, keys, parts, filtered(draw, table), source)
+
+
+def of_groups(draw, keys, parts, where, source):
+    """Expressions on some aggregates by keys under a condition, with HAVING, ORDER BY and LIMIT."""
+    keys = list({found[0]: found for found in keys}.values())
     of_key = lambda place, digits: lambda row: in_digits(row[0][place], digits)
     of_results = lambda value: lambda row: value(row[1])
     outputs = [(ours, of_key(place, digits)) for place, (ours, _, digits) in enumerate(keys)]
@@ -234,8 +278,8 @@ def grouped_query(draw, table, source):
     ordered = [output for output in outputs if " / " not in output[0] or "floor" in output[0]]
     orders = [(*output, *direction(draw)) for output in draw.sample(ordered, draw.choice([0, 0, 1]) if ordered and keys else 0)]
     outputs = draw.sample(outputs, draw.randint(1, len(outputs)))
-    where, duck_where = filtered(draw, table)
-    kept, test = having(draw, parts) if draw.random() < 0.2 else ("", lambda values: True)
+    where, duck_where = where
+    kept, test = having(draw, parts) if draw.random() < 0.2 and any(part.is_number for part in parts) else ("", lambda values: True)
     limit, part = page(draw)
 
     text = f"SELECT {named(ours for ours, _ in outputs)} FROM t{where}"
@@ -321,13 +365,18 @@ def row_query(draw, table, source):
     """One row for each matching row, in the order of a column or of the table."""
     parts = atoms(table)
     cells = [cell_of_row(draw, table, parts) for _ in range(draw.randint(1, 4))]
-    where, duck_where = filtered(draw, table)
-    column, words = draw.choice(table.columns), direction(draw)[2]
-    order, duck_order = (f" ORDER BY {column.ours}{words}", f"{column.duck}{words}, ") if draw.random() < 0.4 else ("", "")
-    limit, part = page(draw)
-    text = f"SELECT {named(cell.ours for cell in cells)} FROM t{where}{order}{limit}"
-    duck = f"SELECT {', '.join(cell.duck for cell in cells)} FROM {source}{duck_where} ORDER BY {duck_order}i"
-    return Query(text, duck, lambda rows: [[c.value(cell) for c, cell in zip(cells, row)] for row in rows[part]])
+    where, column = filtered(draw, table), draw.choice(table.columns)
+    return of_rows(draw, cells, where, [column] if draw.random() < 0.4 else [], page(draw), source)
+
+
+def of_rows(draw, cells, where, columns, paged, source):
+    """Some cells of each row under a condition, in the order of columns and then of the table."""
+    words = [direction(draw)[2] for _ in columns]
+    order = ", ".join(f"{column.ours}{how}" for column, how in zip(columns, words))
+    duck_order = "".join(f"{column.duck}{how}, " for column, how in zip(columns, words))
+    text = f"SELECT {named(cell.ours for cell in cells)} FROM t{where[0]}" + f" ORDER BY {order}" * bool(order) + paged[0]
+    duck = f"SELECT {', '.join(cell.duck for cell in cells)} FROM {source}{where[1]} ORDER BY {duck_order}i"
+    return Query(text, duck, lambda rows: [[c.value(cell) for c, cell in zip(cells, row)] for row in rows[paged[1]]])
 
 
 # --- Clauses. ---
@@ -340,8 +389,12 @@ def named(expressions):
 
 def filtered(draw, table):
     """WHERE or nothing, in both dialects."""
-    where = condition(draw, table) if draw.random() < 0.5 else None
-    return (f" WHERE {text}" for text in where) if where else ("", "")
+    return where_of(condition(draw, table) if draw.random() < 0.5 else None)
+
+
+def where_of(when):
+    """WHERE of a condition or of none, in both dialects."""
+    return tuple(f" WHERE {text}" for text in when) if when else ("", "")
 
 
 def direction(draw):

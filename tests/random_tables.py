@@ -11,11 +11,12 @@ import csv
 import dataclasses
 import datetime
 import decimal
+import json
 
 ROWS = [1, 2, 7, 60, 60, 400, 2500, 8191, 8192, 8193]
 NAMES = ["x", "N", "a b", "Größe", "select", "count", "row", "t", "c'q", "in%"]
 TEXTS = ["a", "b", "ab", "a%", "é", "a,b", "it's", 'say "a"', "A", "1", "日本", "_"]
-BITS = [1, 3, 7, 15, 20, 31, 45, 62]
+BITS = [1, 3, 7, 15, 20, 31, 45, 62, 63]
 WIDEST = 2**126
 EPOCH = datetime.datetime(1970, 1, 1)
 DAYS = (-719162, 2932896)
@@ -42,6 +43,7 @@ class Column:
     high: int = 1
     ranged: bool = False
     open: bool = False
+    purposes: tuple = ()
 
     @property
     def ours(self):
@@ -62,6 +64,11 @@ class Column:
     def exact(self):
         """Whether polynomials have it as it is."""
         return self.kind in ("int", "decimal") or self.kind == "float" and self.encrypted
+
+    @property
+    def functions(self):
+        """Functions of it. The least number of 64 bits has no absolute value there (HUSH-E050)."""
+        return [text for text in FUNCTIONS.get(self.kind, []) if "abs" not in text or self.low > -(2**63)]
 
     @property
     def duck_type(self):
@@ -99,6 +106,7 @@ class Column:
         lines = [f'[columns."{self.name}"]', f'type = "{self.type}"', f'protect = "{self.protect}"']
         lines += ["nullable = true"] if self.nullable else []
         lines += [f'range = ["{self.text(self.low)}", "{self.text(self.high)}"]'] if self.ranged else []
+        lines += [f"for = {json.dumps(self.purposes)}"] if self.purposes else []
         return "\n".join(lines) + "\n"
 
 
@@ -114,7 +122,9 @@ def random_column(draw, number, name):
     column = Column(name, kind, kind, f"c{number}", protect, draw.random() < 0.5)
     if kind == "int":
         bits = draw.choice(BITS)
-        column.low, column.high = interval(draw, 2**bits - draw.randint(0, 1))
+        column.low, column.high = interval(draw, 2**bits - max(draw.randint(0, 1), bits - 62))
+        if bits == 63 and draw.random() < 0.5:
+            column.low, column.high = -(2**63), 2**63 - 1
         column.type = f"int({draw.choice([size for size in (8, 16, 32, 64) if size - 1 > bits or size == 64])})"
     elif kind == "decimal":
         precision = draw.choice([2, 5, 9, 12, 18, 25])
@@ -149,11 +159,12 @@ def random_cells(draw, column, count):
 
 @dataclasses.dataclass
 class Table:
-    """Columns and their cells, column by column."""
+    """Columns and their cells, column by column; the lines of the schema on what is prepared of them."""
 
     columns: list
     cells: list
     max_rows: int | None
+    prepared: tuple = ()
 
     @property
     def count(self):
@@ -173,16 +184,20 @@ class Table:
     def write(self, directory):
         """Writes the file and its schema for us, and a file in units for DuckDB. Returns the `read_csv` of that."""
         head = [f"max_rows = {self.max_rows}"] if self.max_rows else []
-        head = ["format = 1", 'table = "t"', 'status = "approved"', *head]
+        head = ["format = 1", 'table = "t"', 'status = "approved"', *head, *self.prepared]
         schema = "\n".join([*head, *(column.schema() for column in self.columns)])
         (directory / "t.toml").write_text(schema, encoding="utf-8")
-        ours = [map(column.text, cells) for column, cells in zip(self.columns, self.cells)]
-        write_csv(directory / "t.csv", [column.name for column in self.columns], zip(*ours))
+        self.write_rows(directory / "t.csv", range(self.count))
         in_units = lambda column: column.text if column.duck_type != "HUGEINT" else lambda value: "" if value is None else value
         units = [map(in_units(column), cells) for column, cells in zip(self.columns, self.cells)]
         names = {"i": "BIGINT", **{column.duck: column.duck_type for column in self.columns}}
         write_csv(directory / "units.csv", names, zip(range(self.count), *units))
         return f"read_csv('{directory / 'units.csv'}', columns={names}, header=true, nullstr='')"
+
+    def write_rows(self, path, rows):
+        """Writes a file of some of the rows for us."""
+        lines = ([column.text(cells[row]) for column, cells in zip(self.columns, self.cells)] for row in rows)
+        write_csv(path, [column.name for column in self.columns], lines)
 
 
 def write_csv(path, header, rows):
@@ -309,14 +324,21 @@ JOINED = ["({} AND {})", "({} OR {})", "(NOT {} AND {})", "NOT ({} OR NOT {})", 
 def condition(draw, table, depth=2):
     """A condition in both dialects, or None if there is no column for it."""
     columns = [number for number, column in enumerate(table.columns) if column.anywhere]
-    if not columns:
-        return None
+
+    def one():
+        number = draw.choice(columns)
+        return simple_condition(draw, table.columns[number], table.cells[number], table)
+
+    return joined(draw, one, depth) if columns else None
+
+
+def joined(draw, one, depth=2):
+    """Conditions that AND, OR and NOT join, in both dialects."""
     if depth and draw.random() < 0.35:
         pattern = draw.choice(JOINED)
-        sides = [condition(draw, table, depth - 1) for _ in range(pattern.count("{}"))]
+        sides = [joined(draw, one, depth - 1) for _ in range(pattern.count("{}"))]
         return tuple(pattern.format(*texts) for texts in zip(*sides))
-    number = draw.choice(columns)
-    return tuple(simple_condition(draw, table.columns[number], table.cells[number], table))
+    return tuple(one())
 
 
 def simple_condition(draw, column, cells, table):
@@ -349,8 +371,8 @@ def simple_condition(draw, column, cells, table):
     if draw.random() < 0.15:
         other, sign = draw.choice(others), draw.choice([*COMPARISONS, "IS DISTINCT FROM"])
         return [f"{names[0]} {sign} {other.ours}", f"{names[1]} {sign} {other.duck}"]
-    if column.kind in FUNCTIONS and draw.random() < 0.2:
-        return both(draw.choice(FUNCTIONS[column.kind]) + " " + draw.choice(COMPARISONS) + " {1}")
+    if column.functions and draw.random() < 0.2:
+        return both(draw.choice(column.functions) + " " + draw.choice(COMPARISONS) + " {1}")
     if draw.random() < 0.5:
         return both(draw.choice(["{0} IN ({1}, {2}, {3})", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]))
     return both("{0} " + draw.choice(COMPARISONS) + " {1}")
@@ -387,8 +409,8 @@ def key(draw, table):
     when = condition(draw, table, 1)
     if shape == "truth":
         return draw.choice([(*when, 0), (f"{ours} IS NULL", f"{duck} IS NULL", 0)])
-    if shape == "function" and column.kind in FUNCTIONS:
-        function = draw.choice(FUNCTIONS[column.kind])
+    if shape == "function" and column.functions:
+        function = draw.choice(column.functions)
         return function.format(ours), function.format(duck), 0
     if shape == "case":
         choose = [f"CASE WHEN {test} THEN 'yes'{other} END" for other in [draw.choice(["", " ELSE 'no'"])] for test in when]
