@@ -87,6 +87,16 @@ QUESTIONS = [
 ]
 
 
+def test_rows_are_gathered_for_other_sums(hush, table, small_key):
+    """Rows that come back are grouped as a server would that adds columns up: it knows of no hidden cell."""
+    gather = lambda query: hush("query", "T", query, "--way", "gather", "--format", "csv", *small_key, status=None)
+    query = "SELECT level, COUNT(flag) AS n, SUM(pay) AS p FROM t GROUP BY level ORDER BY level"
+    done = gather(query)
+    assert done.stdout == same_by_each_way(hush, query, small_key), done.stderr
+    done = gather(QUESTIONS[1])
+    assert done.returncode and done.stderr.startswith("HUSH-P030"), done.stderr
+
+
 def test_duckdb_agrees(hush, table, small_key):
     """Another engine on the plain rows."""
     data = str(table.parent / "t.csv")

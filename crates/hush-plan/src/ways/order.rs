@@ -11,6 +11,7 @@ use sqlparser::ast::{BinaryOperator, Expr};
 use super::prepared::{beside, on_sums};
 use super::{Case, Proposal};
 use crate::error::PlanError;
+use crate::fetch;
 use crate::limits::WayName;
 use crate::plan::{Opens, OwnerPlan, RowsTask, RunQuery, RunRead, RunTask, Task};
 use crate::predict::{ASSUMED_GROUPS, RunSize, RunSpread};
@@ -29,7 +30,11 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
         let asking = Asking { schema: case.schema, place: spread.place, run, shape, query, rows };
         let found = match asking.on_segments() {
             Some((run, on_run)) => (run, Some(on_run)),
-            None => (asking.on_rows()?, None),
+            None => {
+                // What the owner cannot answer on rows either is refused before anything is sent.
+                fetch::compile(case.schema, query, rows, &|_| true).ok()?;
+                (asking.on_rows()?, None)
+            }
         };
         of_run(case, (*number, spread), &asking, found)
     });
