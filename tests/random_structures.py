@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random structures of a random table: cubes, sums by hidden values, sorted runs, and columns with their purposes.
+"""Random structures of a random table: cubes, sums by hidden values, sorted runs, and purposes of columns.
 
-`random_tables` draws the table, `structure_queries` the questions that a structure answers. A structure has room for all rows that the
-table has: a value without a cell is refused (HUSH-C096).
+`random_tables` draws the table, `structure_queries` the questions that a structure answers. Dimensions have a cell for every value that
+the table has, because a value without one is refused (HUSH-C096).
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 MAX_CELLS = 3000
 # A row stores a number for each of these cells, and for each sum in it.
 MAX_HIDDEN_CELLS = 20
-FACTORS = 2**100
+WIDEST_TERM = 2**100
 
 
 @dataclasses.dataclass
@@ -189,7 +189,7 @@ def sums(draw, table, columns):
         term = polynomial(draw, parts, 2)
         # Sums of more than 126 bits are refused, and so is what has no column, or one that cancels (HUSH-S014).
         cancels = "-" in term.ours and any(term.ours.count(column.ours) > 1 for column in stored)
-        if term.degree and term.bound < FACTORS and not cancels:
+        if term.degree and term.bound < WIDEST_TERM and not cancels:
             found[term.ours] = term
     return found
 

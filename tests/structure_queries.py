@@ -6,6 +6,7 @@ other ways answer them.
 """
 
 import dataclasses
+import datetime
 
 from random_queries import (
     OF_ONE,
@@ -14,7 +15,6 @@ from random_queries import (
     Output,
     aggregate,
     count_of,
-    direction,
     in_digits,
     in_order_of_values,
     least_or_sum,
@@ -30,7 +30,7 @@ from random_queries import (
     window,
 )
 from random_structures import DAY_MICROS, MONTHS, bounds, opened
-from random_tables import COMPARISONS, DAYS, EPOCH, WIDEST, Table, Term, atoms, condition, constant, datetime, joined, key, simple_condition
+from random_tables import COMPARISONS, DAYS, EPOCH, WIDEST, Table, Term, atoms, condition, constant, joined, key, simple_condition
 
 EDGES = ["{0} >= {1}", "{0} < {1}", "{1} <= {0}", "{1} > {0}", "{0} > {2}", "{0} <= {2}", "{0} BETWEEN {1} AND {4}",
          "{0} NOT BETWEEN {1} AND {4}", "{0} >= {1} AND {0} < {3}", "{0} = {1}", "{0} IN ({1}, {3})"]  # fmt: skip
@@ -127,8 +127,8 @@ def cell_condition(draw, dimension, exact):
     """A condition that does not part cells."""
     column = dimension.column
     if draw.random() < 0.1:
-        draw_not = draw.choice(["", "NOT "])
-        return f"{column.ours} IS {draw_not}NULL", f"{column.duck} IS {draw_not}NULL"
+        negation = draw.choice(["", "NOT "])
+        return f"{column.ours} IS {negation}NULL", f"{column.duck} IS {negation}NULL"
     if dimension.is_exact:
         place = [known.name for known in exact.columns].index(column.name)
         return simple_condition(draw, column, exact.cells[place], exact)
@@ -188,8 +188,8 @@ def sum_aggregate(draw, sums, exact, when, only):
         more = constant(draw).times(term).plus(other, draw.choice("+-"))
         return of_term(draw.choice(SUMMED), more if more.bound < WIDEST else term, only)
     if shape < 0.5:
-        ours, duck = when(1)
-        return of_term(draw.choice(SUMMED), Term(f"CASE WHEN {ours} THEN {term.ours} END", f"CASE WHEN {duck} THEN {term.duck} END", term.digits, term.bound), only)
+        ours, duck = (f"CASE WHEN {test} THEN {text} END" for test, text in zip(when(1), (term.ours, term.duck)))
+        return of_term(draw.choice(SUMMED), Term(ours, duck, term.digits, term.bound), only)
     return of_term(draw.choice(names), term, only)
 
 
@@ -209,8 +209,8 @@ def run_condition(draw, table, structure, within=True):
 def value_condition(draw, column, cells):
     """A comparison of a column with constants: values, what is next to them, and what is beyond all."""
     if draw.random() < 0.1:
-        draw_not = draw.choice(["", "NOT "])
-        return f"{column.ours} IS {draw_not}NULL", f"{column.duck} IS {draw_not}NULL"
+        negation = draw.choice(["", "NOT "])
+        return f"{column.ours} IS {negation}NULL", f"{column.duck} IS {negation}NULL"
     if column.kind == "bool":
         return in_both(column, draw.choice(["{0}", "NOT {0}", "{0} = {1}", "{0} <> {1}"]), [draw.randrange(2)])
     known = [cell for cell in draw.sample(cells, min(len(cells), 12)) if cell is not None]

@@ -162,7 +162,7 @@ def test_random_queries(hush, tmp_path, draws):
     assert draws == 1 or 4 * tally["skipped"] < total and 4 * refused < total, tally
 
 
-@pytest.mark.parametrize("draws", [max(1, DRAWS // 4), pytest.param(15 * DRAWS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [max(1, DRAWS // 2), pytest.param(15 * DRAWS, marks=pytest.mark.slow)])
 def test_a_table_encrypted_for_random_queries_answers_them(hush, tmp_path, small_key, draws, monkeypatch):
     """A table with random structures, in several parts, with deleted rows: over any link it answers as a dry run does, with the predicted bytes,
     and by every way that serves it answers as DuckDB does. The slow suite asks some 10 000 queries."""
@@ -175,9 +175,9 @@ def test_a_table_encrypted_for_random_queries_answers_them(hush, tmp_path, small
             schema = (tmp_path / "t.toml").read_text(encoding="utf-8")
             raise AssertionError(f"seed {seed}\n{schema}\n{error}") from error
     print(dict(tally))
-    if draws >= 20:
-        # A way that stops answering answers fewer.
-        assert all(tally[way] > draws for way in WAYS) and 50 * tally["no way"] < tally["queries"], tally
+    if draws >= 100:
+        # The way that answers fewest, gathering, answers more than one of a table.
+        assert all(3 * tally[way] > draws for way in WAYS) and 50 * tally["no way"] < tally["queries"], tally
 
 
 def check_encrypted(hush, directory, key, seed, tally):
@@ -188,7 +188,7 @@ def check_encrypted(hush, directory, key, seed, tally):
     database.execute("SET threads = 1")
     database.execute(f"CREATE TABLE t AS FROM {table.write(directory)}")
     known = [random_query(draw, table, "t") for _ in range(QUERIES)]
-    asked = [(kind.kind, structure_query(draw, table, kind, "t")) for kind in structures for _ in range(STRUCTURE_QUERIES)]
+    asked = [(structure.kind, structure_query(draw, table, structure, "t")) for structure in structures for _ in range(STRUCTURE_QUERIES)]
     gone = condition(draw, table.opened(), 1) if draw.random() < 0.4 else None
     cuts = sorted(draw.sample(range(1, table.count), min(draw.choice([0, 0, 1, 2]), table.count - 1)))
     if gone:
