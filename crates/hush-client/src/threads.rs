@@ -23,3 +23,14 @@ pub(crate) fn thread_pool(threads: usize) -> Result<Arc<rayon::ThreadPool>, Clie
     *last = Some((process, Arc::clone(&pool)));
     Ok(pool)
 }
+
+/// Runs what works in parallel on so many threads.
+///
+/// # Errors
+/// Those of the work; [`ClientError::Internal`] if no threads can be started.
+pub(crate) fn on_threads<T: Send>(
+    threads: usize,
+    work: impl FnOnce() -> Result<T, ClientError> + Send,
+) -> Result<T, ClientError> {
+    thread_pool(threads)?.install(work)
+}

@@ -22,6 +22,7 @@ use crate::exact::big_of_arrow;
 use crate::merge::{GroupNumbers, aggregate_column};
 use crate::number::Number;
 use crate::packing::ColumnKey;
+use crate::threads::on_threads;
 
 /// Builds `merged`: keys `k0…` and aggregates `a0…`, one row per group. `errors` bounds the errors of the encrypted sums.
 ///
@@ -129,36 +130,33 @@ pub(super) fn decrypt_groups(
         sums.columns.iter().enumerate().map(column).collect::<Result<Vec<_>, ClientError>>()
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    (0..sums.group_count)
-        .into_par_iter()
-        .zip(rows)
-        .map(|(group, rows)| {
-            let numbers = sums
-                .blocks
-                .iter()
-                .zip(&columns)
-                .map(|(block, columns)| block_numbers(asked, block.object(group), (group, *rows), columns))
-                .collect::<Result<Vec<_>, _>>()?;
-            let number = |place: &SumPlace| {
-                let number = numbers.get(place.block).and_then(|numbers| numbers.get(place.body));
-                number.cloned().ok_or(NO_PLACE)
-            };
-            places
-                .iter()
-                .zip(&owner.bounds.sums)
-                .map(|(places, bound)| {
-                    let of_domains = places.iter().map(number).collect::<Result<Vec<_>, _>>()?;
-                    let total = of_domains.into_iter().reduce(|a, b| a + b).ok_or(NO_PLACE)?;
-                    // Each is within the bound of all rows of the group, and together they are.
-                    if let (Number::Exact(_), [first, _, ..]) = (&total, places.as_slice()) {
-                        let column = columns.get(first.block).and_then(|columns| columns.get(first.body));
-                        check_sum(column.ok_or(NO_PLACE)?.0, &total, bound, *rows)?;
-                    }
-                    Ok(total)
-                })
-                .collect()
-        })
-        .collect()
+    let groups = (0..sums.group_count).into_par_iter().zip(rows).map(|(group, rows)| {
+        let numbers = sums
+            .blocks
+            .iter()
+            .zip(&columns)
+            .map(|(block, columns)| block_numbers(asked, block.object(group), (group, *rows), columns))
+            .collect::<Result<Vec<_>, _>>()?;
+        let number = |place: &SumPlace| {
+            let number = numbers.get(place.block).and_then(|numbers| numbers.get(place.body));
+            number.cloned().ok_or(NO_PLACE)
+        };
+        places
+            .iter()
+            .zip(&owner.bounds.sums)
+            .map(|(places, bound)| {
+                let of_domains = places.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+                let total = of_domains.into_iter().reduce(|a, b| a + b).ok_or(NO_PLACE)?;
+                // Each is within the bound of all rows of the group, and together they are.
+                if let (Number::Exact(_), [first, _, ..]) = (&total, places.as_slice()) {
+                    let column = columns.get(first.block).and_then(|columns| columns.get(first.body));
+                    check_sum(column.ok_or(NO_PLACE)?.0, &total, bound, *rows)?;
+                }
+                Ok(total)
+            })
+            .collect()
+    });
+    on_threads(table.costs.threads, || groups.collect())
 }
 
 const NO_PLACE: ClientError = ClientError::Internal { what: "a sum has no place in the answer" };

@@ -42,6 +42,7 @@ use crate::release::Release;
 use crate::roots::DomainKeys;
 use crate::scheme::{self, Computed, Scheme};
 use crate::table::OwnedTable;
+use crate::threads::on_threads;
 
 /// Builds `merged`: clear columns `c0…` and programs `p0…`, one row per matching row. `errors` bounds the errors of the task's
 /// programs and fetched columns.
@@ -71,7 +72,8 @@ pub(super) fn merge(
         vec![outputs.of_clear()?]
     } else {
         let of_chunk = |(chunk, (range, rows)): (_, Place)| outputs.of_chunk(chunk, range, &rows.numbers());
-        chunks.par_iter().zip(places).map(of_chunk).collect::<Result<Vec<_>, _>>()?
+        let pieces = chunks.par_iter().zip(places).map(of_chunk);
+        on_threads(table.costs.threads, || pieces.collect::<Result<Vec<_>, _>>())?
     };
     let row_numbers = cast(clear.column(0), &DataType::Int64)?;
     let mut fields = vec![Field::new(ROW, DataType::Int64, false)];
@@ -121,9 +123,9 @@ pub(super) fn fetched(
     let pieces = chunks.par_iter().zip(&places).map(|(chunk, (_, rows))| {
         let columns = programs.fetched(chunk)?;
         let cells = columns.into_iter().map(|cells| rows.of(cells).ok_or_else(too_short));
-        Ok((cells.collect::<Result<Vec<_>, _>>()?, programs.sealed(chunk, rows)?))
+        Ok::<_, ClientError>((cells.collect::<Result<Vec<_>, _>>()?, programs.sealed(chunk, rows)?))
     });
-    let pieces = pieces.collect::<Result<Vec<_>, ClientError>>()?;
+    let pieces = on_threads(asked.table.costs.threads, || pieces.collect::<Result<Vec<_>, _>>())?;
     let (pieces, sealed): (Vec<Vec<Cells>>, Vec<Vec<ArrayRef>>) = pieces.into_iter().unzip();
     let mut pieces = pieces.into_iter();
     let mut quantities =

@@ -29,6 +29,7 @@ use crate::error::ClientError;
 use crate::finish::finish;
 use crate::run::{BlockRows, OpenRun, PartRun, RunValues, lanes_of, shape_of};
 use crate::table::OwnedTable;
+use crate::threads::on_threads;
 
 /// Seconds that an owner takes for the rows of a block, roughly.
 const OPENED_BLOCK_S: f64 = 0.5e-3;
@@ -132,7 +133,7 @@ impl OwnedTable {
             let (first_row, domain) = (place.first_row, part.domain);
             Ok(PartRun { first_row, block_bytes: placed.run.block_bytes, domain, open })
         });
-        let opened = Arc::new(opened.collect::<Result<Vec<_>, ClientError>>()?);
+        let opened = Arc::new(on_threads(self.costs.threads, || opened.collect::<Result<Vec<_>, _>>())?);
         self.runs.keep(number, &opened);
         Ok((opened, moved))
     }
@@ -216,7 +217,7 @@ fn blocks(
         let blocks = places.iter().zip(sealed.bytes.chunks_exact(size.max(1)));
         blocks.map(|(place, block)| Ok((*place, part.open.block(shape, key, *place, block)?))).collect()
     });
-    opened.collect()
+    on_threads(asked.table.costs.threads, || opened.collect())
 }
 
 /// The columns of a schema, of all rows of some blocks, and the numbers of these rows in the table.
