@@ -147,9 +147,7 @@ impl<'a> Packed<'a> {
         let low = self.low as i64;
         let number = |offset| of(low.wrapping_add_unsigned(offset));
         let mut out: Vec<T> = match self.width {
-            Width::Short => {
-                unpack_short(self.values, self.bits, self.rows)?.into_iter().map(number).collect()
-            }
+            Width::Short => unpack_short(self.values, self.bits, self.rows, number)?,
             Width::Long => {
                 unpack_wide(self.values, self.bits, self.rows).map(|offset| number(offset as u64)).collect()
             }

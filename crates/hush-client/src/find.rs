@@ -273,11 +273,12 @@ impl<'a> Finder<'a> {
         };
         let answer = Answer::decode(&bytes, plan.max_answer_bytes).map_err(answer_error)?;
         answer.expect(opened.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
-        let clear = answer.clear(manifest.rows).map_err(answer_error)?;
-        match (&answer.encrypted, clear.columns()) {
-            (EncryptedHalf::Rows(_), [rows]) => positions(rows, manifest),
-            _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
+        let other = || ClientError::Answer { what: "it is of another kind than the plan".into() };
+        if !matches!(answer.encrypted, EncryptedHalf::Rows(_)) {
+            return Err(other());
         }
+        let (numbers, columns) = answer.matching(manifest.rows).map_err(answer_error)?;
+        if columns.num_columns() > 0 { Err(other()) } else { positions(&numbers, manifest) }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::parts::PartSet;
 
 pub use crate::conform::{Strata, SumBlock, SumPlace, sum_blocks};
 pub(crate) use clear::{ROW, write_clear, write_matching};
-pub use numbers::ascend;
+pub use numbers::RowNumbers;
 pub(crate) use numbers::{bytes_of_first, bytes_of_some};
 pub use pieces::RunPieces;
 pub(crate) use pieces::pieces_bytes;

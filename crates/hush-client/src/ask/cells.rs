@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatchOptions, StringArray, UInt64Array};
-use arrow::compute::{cast, take};
-use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, UInt64Type};
+use arrow::array::{ArrayRef, Int64Array, RecordBatchOptions, StringArray, UInt64Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use ethnum::I256;
 use hush_encode::arrow_type;
@@ -55,8 +55,8 @@ pub(super) fn merge(
     let shape = read_part(&whole, cells);
     let mut sums = narrowed((&whole, &found), &shape, cells);
     let left = rows::fetched(asked, task, answer, chunks)?;
-    require_beside(left.clear.column(0), manifest, |part| part.has_cube(number))?;
-    if left.clear.num_rows() > 0 {
+    require_beside(&left.numbers.to_array(), manifest, |part| part.has_cube(number))?;
+    if !left.numbers.is_empty() {
         let opened = own::opened_schema(schema, own);
         let batch = row_batch(&opened, &own::opened(&opened, own, &left)?);
         sums.add(&rows_of(&shape, &opened, &batch)?);
@@ -71,13 +71,12 @@ pub(super) fn merge(
 /// # Errors
 /// [`ClientError::Answer`].
 pub(super) fn require_beside(
-    numbers: &ArrayRef,
+    numbers: &UInt64Array,
     manifest: &Manifest,
     is_covered: impl Fn(&PartEntry) -> bool,
 ) -> Result<(), ClientError> {
     let other = || ClientError::Answer { what: "its rows are not those of the parts that send rows".into() };
-    let numbers = cast(numbers, &DataType::UInt64)?;
-    let mut left = numbers.as_primitive::<UInt64Type>().values().as_ref();
+    let mut left = numbers.values().as_ref();
     for (place, part) in manifest.placed_parts().filter(|(_, part)| !is_covered(part)) {
         // Numbers rise.
         let end = place.first_row.saturating_add(part.rows);

@@ -82,7 +82,7 @@ fn named(table: &OwnedTable, regroup: &Regroup, clear: &RecordBatch) -> Result<R
     let unknown = ClientError::Internal { what: "the plan groups by a column that the schema lacks" };
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
-    for (name, column) in regroup.clear.iter().zip(clear.columns().iter().skip(1)) {
+    for (name, column) in regroup.clear.iter().zip(clear.columns()) {
         let Some(described) = table.half.schema.column(name) else { return Err(unknown) };
         let kind = arrow_type(described.kind);
         columns.push(cast(column, &kind)?);

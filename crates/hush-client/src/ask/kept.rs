@@ -4,7 +4,7 @@
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema};
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_plan::bounds::Bounds;
 use hush_plan::plan::{RowsTask, Task};
@@ -112,18 +112,18 @@ impl OwnedTable {
 /// # Errors
 /// [`ClientError::Answer`] if they are of other rows.
 fn beside(one: Fetched, other: Fetched) -> Result<Fetched, ClientError> {
-    let first = |found: &Fetched| found.clear.columns().first().cloned();
-    if first(&one) != first(&other) {
+    if one.numbers != other.numbers {
         return Err(ClientError::Answer { what: "columns of one version have other rows".into() });
     }
-    let columns: Vec<ArrayRef> =
-        one.clear.columns().iter().chain(other.clear.columns().iter().skip(1)).cloned().collect();
+    let columns: Vec<ArrayRef> = one.clear.columns().iter().chain(other.clear.columns()).cloned().collect();
     let fields = columns
         .iter()
         .enumerate()
         .map(|(place, column)| Field::new(format!("c{place}"), column.data_type().clone(), true));
     let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
-    let clear = RecordBatch::try_new(schema.into(), columns)?;
+    let options = RecordBatchOptions::new().with_row_count(Some(one.numbers.len()));
+    let clear = RecordBatch::try_new_with_options(schema.into(), columns, &options)?;
     let quantities = one.quantities.into_iter().chain(other.quantities).collect();
-    Ok(Fetched { clear, quantities, sealed: one.sealed.into_iter().chain(other.sealed).collect() })
+    let sealed = one.sealed.into_iter().chain(other.sealed).collect();
+    Ok(Fetched { numbers: one.numbers, clear, quantities, sealed })
 }

@@ -105,7 +105,7 @@ fn opened_batches(
     let missing = || ClientError::Internal { what: "the plan does not fetch a column that it reads" };
     let place = |names: &[String], name: &str| names.iter().position(|other| other == name);
     let described = clear_schema(schema);
-    let whole = found.clear.num_rows();
+    let whole = found.numbers.len();
     // Without sealed columns one batch; of no rows, none.
     let pieces = own.sealed.iter().enumerate().find_map(|(place, _)| found.sealed.get(place));
     let counts: Vec<usize> = match pieces {
@@ -125,8 +125,7 @@ fn opened_batches(
         let (name, kind) = (field.name().as_str(), field.data_type());
         let column = schema.column(name).ok_or_else(missing)?;
         let pieces = if let Some(place) = place(&own.clear, name) {
-            // Before them stands the number of the row.
-            cut(&cast(found.clear.columns().get(place + 1).ok_or_else(missing)?, kind)?)?
+            cut(&cast(found.clear.columns().get(place).ok_or_else(missing)?, kind)?)?
         } else if let Some(place) = place(&own.sealed, name) {
             let pieces = found.sealed.get(place).ok_or_else(missing)?.iter();
             let pieces = pieces.filter(|piece| !piece.is_empty()).map(|piece| cast(piece, kind));

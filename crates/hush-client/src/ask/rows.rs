@@ -7,15 +7,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt64Array, new_null_array};
+use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{cast, concat, take};
-use arrow::datatypes::{
-    DataType, Date32Type, Field, Schema as ArrowSchema, TimestampMicrosecondType, UInt64Type,
-};
+use arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimestampMicrosecondType};
 use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
-use hush_exec::answer::{Answer, RowsChunk, ascend};
+use hush_exec::answer::{Answer, RowNumbers, RowsChunk};
 use hush_exec::packing;
 use hush_exec::program::shape;
 use hush_plan::plan::{OwnerProgram, ProgramOutput, ProgramSource, RowsTask};
@@ -58,7 +56,7 @@ pub(super) fn merge(
 ) -> Result<RecordBatch, ClientError> {
     let Asked { table, owner, .. } = *asked;
     let matching = Matching::of(table, task, answer)?;
-    let clear = &matching.clear;
+    let clear = &matching.numbered()?;
     let outputs = Outputs { owner, task, clear, programs: Programs::new(asked, task)?, errors };
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
@@ -94,7 +92,9 @@ pub(super) fn merge(
 
 /// The matching rows of an answer.
 pub(super) struct Fetched {
-    /// Number of the row, then the clear columns of the task.
+    /// Numbers of the rows in the table.
+    pub(super) numbers: RowNumbers,
+    /// The clear columns of the task.
     pub(super) clear: RecordBatch,
     /// The fetched quantities.
     pub(super) quantities: Vec<Cells>,
@@ -140,7 +140,7 @@ pub(super) fn fetched(
         columns.iter_mut().zip(piece).for_each(|(column, array)| column.push(array));
     }
     let sealed = columns;
-    Ok(Fetched { clear: matching.clear, quantities, sealed })
+    Ok(Fetched { numbers: matching.numbers, clear: matching.clear, quantities, sealed })
 }
 
 fn unaccompanied() -> ClientError {
@@ -188,10 +188,10 @@ impl Places {
 
 /// The matching rows.
 struct Matching {
-    /// Their clear half: the row's number in the table, then the columns of the task.
+    /// Their numbers in the table.
+    numbers: RowNumbers,
+    /// The clear columns of the task.
     clear: RecordBatch,
-    /// The numbers, ascending.
-    numbers: UInt64Array,
     /// The parts of the table.
     parts: Vec<PartPlace>,
 }
@@ -199,13 +199,45 @@ struct Matching {
 impl Matching {
     fn of(table: &OwnedTable, task: &RowsTask, answer: &Answer<'_>) -> Result<Self, ClientError> {
         let manifest = table.manifest.manifest();
-        let clear = answer.clear(manifest.rows).map_err(answer_error)?;
-        if clear.num_columns() != task.clear.len() + 1 {
+        let (numbers, clear) = answer.matching(manifest.rows).map_err(answer_error)?;
+        if clear.num_columns() != task.clear.len() {
             return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
         }
-        let numbers = row_numbers(clear.column(0), manifest.rows)?;
         let parts = manifest.placed_parts().map(|(place, _)| place).collect();
-        Ok(Self { clear, numbers, parts })
+        Ok(Self { numbers, clear, parts })
+    }
+
+    /// The clear columns behind the numbers of the rows.
+    fn numbered(&self) -> Result<RecordBatch, ClientError> {
+        let numbers: ArrayRef = Arc::new(self.numbers.to_array());
+        let columns: Vec<ArrayRef> = std::iter::once(numbers).chain(self.clear.columns().to_vec()).collect();
+        let number = Arc::new(Field::new(ROW, DataType::UInt64, false));
+        let described = self.clear.schema();
+        let fields = std::iter::once(number).chain(described.fields().iter().cloned());
+        let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
+        Ok(RecordBatch::try_new(schema.into(), columns)?)
+    }
+
+    /// How many rows from `at` on lie below the row `end`.
+    fn below(&self, at: usize, end: u64) -> usize {
+        match &self.numbers {
+            RowNumbers::All(rows) => (end.min(*rows) as usize).saturating_sub(at),
+            RowNumbers::Some(numbers) => {
+                let left = numbers.values().get(at..).unwrap_or_default();
+                left.partition_point(|number| *number < end)
+            }
+        }
+    }
+
+    /// The numbers of so many rows from `at` on, less `first`.
+    fn places_from(&self, (at, count): (usize, usize), first: u64) -> Vec<usize> {
+        match &self.numbers {
+            RowNumbers::All(_) => (at..at + count).map(|row| row - first as usize).collect(),
+            RowNumbers::Some(numbers) => {
+                let own = numbers.values().get(at..at + count).unwrap_or_default();
+                own.iter().map(|number| (number - first) as usize).collect()
+            }
+        }
     }
 
     /// For each chunk of the answer the rows of `clear` that lie in it, and their places in the chunk.
@@ -218,15 +250,16 @@ impl Matching {
             let part =
                 part.ok_or(ClientError::Answer { what: "it has a chunk that the table lacks".into() })?;
             let first = part.first_row + u64::from(chunk.chunk - part.first_chunk) * u64::from(CHUNK_ROWS);
-            let left = self.numbers.values().get(at..).unwrap_or_default();
-            let begins = left.first().is_some_and(|number| *number >= first);
+            // None of the chunk's rows, if the next one lies before it.
+            let begins = self.below(at, first) == 0;
             let end = first.saturating_add(chunk.rows.into());
-            let count = if begins { left.partition_point(|number| *number < end) } else { 0 };
-            let own = left.get(..count).unwrap_or_default();
-            let some = || own.iter().map(|number| (number - first) as usize).collect();
+            let count = if begins { self.below(at, end) } else { 0 };
             // Numbers ascend, so that as many as there are rows are all rows.
-            let rows =
-                if count as u64 == u64::from(chunk.rows) { Places::All(count) } else { Places::Some(some()) };
+            let rows = if count as u64 == u64::from(chunk.rows) {
+                Places::All(count)
+            } else {
+                Places::Some(self.places_from((at, count), first))
+            };
             places.push((at..at + count, rows));
             at += count;
         }
@@ -234,24 +267,11 @@ impl Matching {
     }
 }
 
-/// The numbers of matching rows of a table of so many.
-///
-/// # Errors
-/// [`ClientError::Answer`] unless these are numbers of rows of the table, ascending.
-fn row_numbers(rows: &ArrayRef, of_table: u64) -> Result<UInt64Array, ClientError> {
-    let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };
-    let rows = cast(rows, &DataType::UInt64).map_err(|_| malformed())?;
-    let rows = rows.as_primitive::<UInt64Type>();
-    let numbers = rows.values();
-    let is_of_table = numbers.last().is_none_or(|last| *last < of_table);
-    if is_of_table && rows.null_count() == 0 && ascend(numbers) { Ok(rows.clone()) } else { Err(malformed()) }
-}
-
 /// Chunk and place in the chunk of every matching row.
 ///
 /// # Errors
 /// [`ClientError::Answer`] unless these are numbers of rows of the table, ascending.
-pub(crate) fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32, usize)>, ClientError> {
+pub(crate) fn positions(numbers: &RowNumbers, manifest: &Manifest) -> Result<Vec<(u32, usize)>, ClientError> {
     let malformed = || ClientError::Answer { what: "its row numbers are malformed".into() };
     let parts: Vec<PartPlace> = manifest.placed_parts().map(|(place, _)| place).collect();
     let position = |row: &u64| {
@@ -261,7 +281,7 @@ pub(crate) fn positions(rows: &ArrayRef, manifest: &Manifest) -> Result<Vec<(u32
         let (row, chunk_rows) = (row - part.first_row, u64::from(CHUNK_ROWS));
         Ok((part.first_chunk + (row / chunk_rows) as u32, (row % chunk_rows) as usize))
     };
-    row_numbers(rows, manifest.rows)?.values().iter().map(position).collect()
+    numbers.to_array().values().iter().map(position).collect()
 }
 
 /// The task's programs and fetched columns with their keys.

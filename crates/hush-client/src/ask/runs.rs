@@ -7,9 +7,9 @@ mod choose;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatchOptions, UInt64Array};
+use arrow::array::{ArrayRef, RecordBatchOptions, UInt64Array};
 use arrow::compute::{cast, concat_batches, sort_to_indices, take_record_batch};
-use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, UInt64Type};
+use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
@@ -275,9 +275,9 @@ fn rows_beside(
 ) -> Result<(RecordBatch, Vec<u64>), ClientError> {
     let left = rows::fetched(asked, task, answer, chunks)?;
     let manifest = asked.table.manifest.manifest();
-    cells::require_beside(left.clear.column(0), manifest, |part| part.has_run(number))?;
-    let numbers = cast(left.clear.column(0), &DataType::UInt64)?;
-    let numbers = numbers.as_primitive::<UInt64Type>().values().to_vec();
+    let numbers = left.numbers.to_array();
+    cells::require_beside(&numbers, manifest, |part| part.has_run(number))?;
+    let numbers = numbers.values().to_vec();
     if numbers.is_empty() {
         let fields = hush_encode::clear_schema(schema);
         let fields =

@@ -14,15 +14,29 @@ pub(super) fn mask(bits: u32) -> u128 {
     u128::MAX.checked_shr(u128::BITS - bits).unwrap_or(0)
 }
 
-/// Numbers of at most [`SHORT_BITS`] bits, from as many bytes as so many rows take.
+/// Numbers that are unpacked together: they stay in the first cache, and of any width they take whole bytes.
+const TILE: usize = 512;
+
+/// What `of` makes of numbers of at most [`SHORT_BITS`] bits, from as many bytes as so many rows take.
 ///
 /// # Errors
 /// [`ClientError::Cpu`] if `HUSH_CPU` asks for kernels that the machine lacks, [`ClientError::Internal`] for other widths or lengths.
-pub(super) fn unpack_short(packed: &[u8], bits: u32, rows: usize) -> Result<Vec<u64>, ClientError> {
-    let mut values = vec![0; rows];
-    if bits > 0 {
-        let width = width(bits, packed, rows)?;
-        bits::unpack_bits(cpu()?, width, packed, &mut values);
+pub(super) fn unpack_short<T>(
+    packed: &[u8],
+    bits: u32,
+    rows: usize,
+    of: impl Fn(u64) -> T,
+) -> Result<Vec<T>, ClientError> {
+    if bits == 0 {
+        return Ok((0..rows).map(|_| of(0)).collect());
+    }
+    let (width, cpu) = (width(bits, packed, rows)?, cpu()?);
+    let mut values = Vec::with_capacity(rows);
+    let mut tile = [0; TILE];
+    for packed in packed.chunks(width.packed_bytes(TILE)) {
+        let tile = &mut tile[..TILE.min(rows - values.len())];
+        bits::unpack_bits(cpu, width, packed, tile);
+        values.extend(tile.iter().map(|number| of(*number)));
     }
     Ok(values)
 }

@@ -9,14 +9,14 @@ use arrow::array::{
     RecordBatch, RecordBatchOptions, downcast_primitive_array, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::compute::concat_batches;
+use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::root_as_message;
 use arrow::ipc::writer::StreamWriter;
 
-use super::{AnswerError, numbers};
+use super::{AnswerError, RowNumbers, numbers};
 use crate::ExecError;
 
 /// Writes one batch, uncompressed. Batches of equal values have equal bytes.
@@ -84,11 +84,11 @@ fn zeroed<T: ArrowPrimitiveType>(numbers: &PrimitiveArray<T>) -> PrimitiveArray<
     PrimitiveArray::new(zeroed, Some(NullBuffer::new(valid))).with_data_type(numbers.data_type().clone())
 }
 
-/// Reads matching rows of a table of so many rows back.
+/// Reads matching rows of a table of so many rows back: their numbers, and their columns.
 ///
 /// # Errors
 /// [`AnswerError::Clear`], also if there are other numbers than rows.
-pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<RecordBatch, AnswerError> {
+pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<(RowNumbers, RecordBatch), AnswerError> {
     let (packed, others) = split_matching(bytes)?;
     // Few bytes may claim many rows: they are counted, and compared, before there are numbers.
     let count = usize::try_from(numbers::count(packed, rows)?).map_err(|_| AnswerError::Clear)?;
@@ -96,12 +96,32 @@ pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<RecordBatch, Answ
     if others.num_rows() != count {
         return Err(AnswerError::Clear);
     }
-    let numbers = numbers::unpack(packed, rows)?;
+    Ok((numbers::unpack(packed, rows)?, others))
+}
+
+/// Columns of matching rows behind their numbers.
+///
+/// # Errors
+/// [`AnswerError::Clear`] for other numbers than rows.
+pub(super) fn numbered(numbers: &RowNumbers, others: &RecordBatch) -> Result<RecordBatch, AnswerError> {
     let number = Field::new(ROW, DataType::UInt64, false);
     let schema = others.schema();
     let fields: Vec<_> = std::iter::once(Arc::new(number)).chain(schema.fields().iter().cloned()).collect();
-    let columns = std::iter::once(Arc::new(numbers) as ArrayRef).chain(others.columns().iter().cloned());
+    let numbers: ArrayRef = Arc::new(numbers.to_array());
+    let columns = std::iter::once(numbers).chain(others.columns().iter().cloned());
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.collect()).map_err(|_| AnswerError::Clear)
+}
+
+/// The numbers in the first column, and the other columns.
+///
+/// # Errors
+/// [`AnswerError::Clear`] for anything but ascending numbers of rows of the table.
+pub(super) fn unnumbered(batch: &RecordBatch, rows: u64) -> Result<(RowNumbers, RecordBatch), AnswerError> {
+    let fault = || AnswerError::Clear;
+    let numbers = cast(batch.columns().first().ok_or_else(fault)?, &DataType::UInt64).map_err(|_| fault())?;
+    let numbers = RowNumbers::new(numbers.as_primitive::<UInt64Type>().clone(), rows).ok_or_else(fault)?;
+    let others: Vec<usize> = (1..batch.num_columns()).collect();
+    Ok((numbers, batch.project(&others).map_err(|_| fault())?))
 }
 
 /// How many matching rows there are.

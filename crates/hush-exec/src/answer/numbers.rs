@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow::array::UInt64Array;
+use arrow::array::{Array, UInt64Array};
 use roaring::RoaringTreemap;
 
 use super::AnswerError;
@@ -50,7 +50,7 @@ pub(super) fn pack(numbers: &[u64]) -> Result<Vec<u8>, ExecError> {
 }
 
 /// Whether numbers of rows ascend. Numbers from 2^63 on are of no table.
-pub fn ascend(numbers: &[u64]) -> bool {
+fn ascend(numbers: &[u64]) -> bool {
     // Of two numbers below 2^63 the second is greater if the difference less 1 is no negative number. Without a branch for each it is a sweep.
     let of_pair = |bits: u64, pair: &[u64; 2]| bits | pair[1] | pair[1].wrapping_sub(pair[0]).wrapping_sub(1);
     let first = numbers.first().copied().unwrap_or(0);
@@ -63,13 +63,58 @@ fn optimal(mut set: RoaringTreemap) -> RoaringTreemap {
     set
 }
 
-/// Unpacks numbers below `rows`, ascending. The bytes come from a server: a few of them may claim many rows, so that these are counted
+/// The numbers of the matching rows of a table, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowNumbers {
+    /// All of a table of so many rows.
+    All(u64),
+    /// These.
+    Some(UInt64Array),
+}
+
+impl RowNumbers {
+    /// These numbers of a table of so many rows; `None` unless they ascend, and lie in the table.
+    pub fn new(numbers: UInt64Array, rows: u64) -> Option<Self> {
+        let values = numbers.values();
+        if numbers.null_count() > 0 || values.last().is_some_and(|last| *last >= rows) || !ascend(values) {
+            return None;
+        }
+        Some(if values.len() as u64 == rows { Self::All(rows) } else { Self::Some(numbers) })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::All(rows) => *rows as usize,
+            Self::Some(numbers) => numbers.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers.
+    pub fn to_array(&self) -> UInt64Array {
+        match self {
+            Self::All(rows) => (0..*rows).collect::<Vec<_>>().into(),
+            Self::Some(numbers) => numbers.clone(),
+        }
+    }
+}
+
+/// Unpacks numbers below `rows`. The bytes come from a server: a few of them may claim many rows, so that these are counted
 /// before memory is taken.
 ///
 /// # Errors
 /// [`AnswerError::Clear`].
-pub(super) fn unpack(bytes: &[u8], rows: u64) -> Result<UInt64Array, AnswerError> {
+pub(super) fn unpack(bytes: &[u8], rows: u64) -> Result<RowNumbers, AnswerError> {
     let set = read(bytes, rows)?;
+    // As many different numbers below `rows` are all of them.
+    if set.len() == rows {
+        return Ok(RowNumbers::All(rows));
+    }
     let mut numbers = Vec::with_capacity(set.len() as usize);
     for (high, bitmap) in set.bitmaps() {
         let (high, mut ranges) = (u64::from(high) << 32, bitmap.iter());
@@ -77,7 +122,7 @@ pub(super) fn unpack(bytes: &[u8], rows: u64) -> Result<UInt64Array, AnswerError
             numbers.extend((high | u64::from(*range.start()))..(high | u64::from(*range.end())) + 1);
         }
     }
-    Ok(numbers.into())
+    RowNumbers::new(numbers.into(), rows).ok_or(AnswerError::Clear)
 }
 
 /// How many numbers there are.
@@ -128,7 +173,7 @@ mod tests {
 
     fn round_trip(numbers: &[u64]) -> usize {
         let bytes = pack(numbers).unwrap();
-        assert_eq!(unpack(&bytes, u64::MAX).unwrap().values(), numbers);
+        assert_eq!(unpack(&bytes, u64::MAX).unwrap().to_array().values(), numbers);
         assert_eq!(count(&bytes, u64::MAX).unwrap(), numbers.len() as u64);
         bytes.len()
     }
@@ -178,6 +223,9 @@ mod tests {
     fn numbers_beyond_the_table_and_damaged_ones_are_refused() {
         let bytes = pack(&(5..90_000).collect::<Vec<_>>()).unwrap();
         assert!(unpack(&bytes, 90_000).is_ok() && unpack(&bytes, 89_999).is_err());
+        let all = pack(&(0..90_000).collect::<Vec<_>>()).unwrap();
+        assert_eq!(unpack(&all, 90_000), Ok(RowNumbers::All(90_000)));
+        assert_eq!(unpack(&all, 90_001).unwrap(), RowNumbers::Some((0..90_000).collect::<Vec<_>>().into()));
         for cut in 0..bytes.len() {
             assert!(unpack(&bytes[..cut], 90_000).is_err(), "{cut}");
         }
@@ -201,7 +249,7 @@ mod tests {
             let at = draw.below(bad.len());
             bad[at] = draw.below(256) as u8;
             if let Ok(numbers) = unpack(&bad, 300_000) {
-                assert!(numbers.values().is_sorted_by(|one, other| one < other));
+                assert!(numbers.to_array().values().is_sorted_by(|one, other| one < other));
             }
         }
     }

@@ -7,11 +7,11 @@
 use arrow::array::RecordBatch;
 use hush_table::{Digest, PackedSums};
 
-use super::clear::{count_matching, read_clear, read_matching};
+use super::clear::{count_matching, numbered, read_clear, read_matching, unnumbered};
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
-    EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, RANGE_BYTES, RowsChunk,
-    RunPieces, SectionKind, VERSION,
+    EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, RANGE_BYTES, RowNumbers,
+    RowsChunk, RunPieces, SectionKind, VERSION,
 };
 use crate::parts::PartSet;
 
@@ -121,6 +121,23 @@ impl<'a> Answer<'a> {
             }
             EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
                 read_clear(self.clear, self.clear.len() / 8)
+            }
+            EncryptedHalf::Rows(_) => {
+                let (numbers, columns) = read_matching(self.clear, rows)?;
+                numbered(&numbers, &columns)
+            }
+        }
+    }
+
+    /// The clear half of an answer to a rows task of a table of `rows` rows: the numbers of the matching rows, and the columns `c0…`.
+    ///
+    /// # Errors
+    /// [`AnswerError::Clear`], also for an aggregate answer, or numbers of no rows of the table.
+    pub fn matching(&self, rows: u64) -> Result<(RowNumbers, RecordBatch), AnswerError> {
+        match &self.encrypted {
+            EncryptedHalf::Aggregate(_) => Err(AnswerError::Clear),
+            EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
+                unnumbered(&self.clear(rows)?, rows)
             }
             EncryptedHalf::Rows(_) => read_matching(self.clear, rows),
         }
