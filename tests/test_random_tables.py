@@ -211,18 +211,17 @@ def check_encrypted(hush, directory, key, seed, tally):
         # Plans differ by the link: the server or the owner evaluates, and the answer is rounded or not.
         done = ask(query, "--link", draw.choice(["0", "1", "100", "10000"]))
         assert same_rows(done.stdout, text), (query.ours, done.stderr)
-        check_prediction_of_parts(done, has_texts(table, query.ours), cuts)
+        check_prediction_of_parts(done, has_texts(table, query.ours))
     for kind, query in dict(asked).items():
         if (done := ask(query, "--way", WAY_OF[kind])).returncode == 0:
-            check_prediction_of_parts(done, has_texts(table, query.ours), cuts)
+            check_prediction_of_parts(done, has_texts(table, query.ours))
     ask_every_way(place, key, [query for query, _ in known] + [query for _, query in asked], database, tally)
 
 
-def check_prediction_of_parts(done, texts, cuts):
-    """Bytes of a table of one part, as far as they are predicted: how many blocks of a run come back is known once its index is there. Of appended
-    parts the last ring element may be cut, which no prediction knows."""
+def check_prediction_of_parts(done, texts):
+    """Bytes as far as they are predicted: how many blocks of a run come back is known once its index is there."""
     analysis = json.loads(done.stderr.splitlines()[-1])
-    if not cuts and not any("blocks out of run" in step["what"] for step in analysis["predicted"]["steps"]):
+    if not any("blocks out of run" in step["what"] for step in analysis["predicted"]["steps"]):
         check_prediction(analysis, texts)
 
 

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use hush_plan::predict::ChunkShape;
 use hush_plan::report::Leakage;
 
 use crate::release::Counted;
@@ -128,8 +129,8 @@ pub(crate) struct AnswerCounts {
     pub(crate) rows: u64,
     /// Groups of rows that the owner grouped.
     pub(crate) regrouped: u64,
-    /// Rows of each chunk that came back.
-    pub(crate) chunks: Vec<u64>,
+    /// Each chunk that came back.
+    pub(crate) chunks: Vec<ChunkShape>,
     /// Bytes of the clear half; 0 before there is an answer.
     pub(crate) clear_bytes: u64,
 }

@@ -21,13 +21,15 @@ pub use prepared::PreparedQuery;
 pub(crate) use rows::positions;
 
 use arrow::record_batch::RecordBatch;
-use hush_exec::answer::{Answer, AnswerError, EncryptedHalf};
+use hush_exec::answer::{Answer, AnswerError, EncryptedHalf, RowsChunk};
 use hush_plan::plan::{CellsQuery, OwnQuery, SlotExpr, Task};
+use hush_plan::predict::ChunkShape;
 use hush_plan::schema::Column;
 use hush_plan::{
     EncodingId, Limits, OwnerPlan, Protection, Query, QueryPlan, ServerPlan, Shown, WayName, plan_query,
 };
 use hush_remote::Progress;
+use hush_table::manifest::PartPlace;
 use hush_table::{CHUNK_ROWS, Manifest, PartEntry};
 
 use crate::account::{AnswerCounts, Moved, Phases};
@@ -288,7 +290,7 @@ pub(crate) fn serialised(plan: &ServerPlan) -> Result<Vec<u8>, ClientError> {
 /// [`ClientError::Answer`].
 fn require_rows(plan: &ServerPlan, counts: &AnswerCounts, manifest: &Manifest) -> Result<(), ClientError> {
     let Task::Rows(task) = &plan.task else { return Ok(()) };
-    let in_chunks: u64 = counts.chunks.iter().map(|rows| (*rows).min(CHUNK_ROWS.into())).sum();
+    let in_chunks: u64 = counts.chunks.iter().map(|chunk| chunk.rows.min(CHUNK_ROWS.into())).sum();
     let most = task.limit.unwrap_or(u64::MAX).min(if task.object_count() > 0 { in_chunks } else { u64::MAX });
     let sends_rows = |part: &&PartEntry| {
         let has_cube = task.cube.is_some_and(|number| part.has_cube(number));
@@ -304,8 +306,14 @@ fn require_rows(plan: &ServerPlan, counts: &AnswerCounts, manifest: &Manifest) -
     Ok(())
 }
 
-/// What an answer of a table of so many rows holds.
-fn counts(answer: &Answer<'_>, rows: u64) -> Result<AnswerCounts, ClientError> {
+/// What an answer of a table holds.
+fn counts(answer: &Answer<'_>, manifest: &Manifest) -> Result<AnswerCounts, ClientError> {
+    let parts: Vec<(PartPlace, &PartEntry)> = manifest.placed_parts().collect();
+    let shape = |chunk: &RowsChunk<'_>| {
+        let after = parts.partition_point(|(place, _)| place.first_chunk <= chunk.chunk);
+        let part = after.checked_sub(1).and_then(|index| parts.get(index));
+        ChunkShape { rows: chunk.rows.into(), is_cut: part.is_some_and(|(_, part)| part.append.is_some()) }
+    };
     Ok(match &answer.encrypted {
         EncryptedHalf::Aggregate(sums) => AnswerCounts {
             rows: u64::from(sums.group_count),
@@ -313,9 +321,9 @@ fn counts(answer: &Answer<'_>, rows: u64) -> Result<AnswerCounts, ClientError> {
             ..AnswerCounts::default()
         },
         EncryptedHalf::Rows(chunks) => AnswerCounts {
-            rows: answer.clear_rows(rows).map_err(answer_error)?,
+            rows: answer.clear_rows(manifest.rows).map_err(answer_error)?,
             regrouped: 0,
-            chunks: chunks.iter().map(|chunk| u64::from(chunk.rows)).collect(),
+            chunks: chunks.iter().map(shape).collect(),
             clear_bytes: answer.clear_len(),
         },
     })

@@ -248,6 +248,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         encrypted_bytes: bytes(part.encrypted),
         domain: part.domain,
         generation: part.generation,
+        is_cut: part.append.is_some(),
     };
     let clear = |column: &hush_table::ClearColumn| ClearColumn {
         name: column.name.clone(),

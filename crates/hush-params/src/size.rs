@@ -35,6 +35,11 @@ pub fn poly_bytes(set: &ParamSet) -> usize {
     set.limb_count() * packed_bytes(set.degree(), set.residue_bits())
 }
 
+/// Bytes of the first coefficients of one packed polynomial: all limbs, so many residues each.
+pub fn cut_poly_bytes(set: &ParamSet, coefficients: usize) -> usize {
+    set.limb_count() * packed_bytes(coefficients.min(set.degree()), set.residue_bits())
+}
+
 /// Bytes of one packed polynomial over a chain's key ring, each limb at the width of its own prime: all ciphertext primes and the
 /// special ones.
 pub fn key_poly_bytes(chain: &ChainParams) -> usize {

@@ -124,6 +124,17 @@ pub struct PartShape {
     pub domain: u32,
     /// Number of its generation: which encrypted columns it has.
     pub generation: u32,
+    /// Whether bodies of sums end with the last row, as those of appended parts do.
+    pub is_cut: bool,
+}
+
+/// A chunk of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkShape {
+    /// Rows.
+    pub rows: u64,
+    /// Whether its part [is cut](PartShape::is_cut).
+    pub is_cut: bool,
 }
 
 impl PartShape {
@@ -240,15 +251,19 @@ impl TableShape {
     }
 
     /// The rows and chunks that a rows task touches if every row matches: all, or those up to `limit`.
-    pub fn all_matching(&self, limit: Option<u64>) -> (u64, Vec<u64>) {
+    pub fn all_matching(&self, limit: Option<u64>) -> (u64, Vec<ChunkShape>) {
         let mut left = limit.unwrap_or(u64::MAX);
         let mut touched = Vec::new();
-        for rows in self.chunks() {
+        let chunks = self
+            .parts
+            .iter()
+            .flat_map(|part| part.chunks().map(|rows| ChunkShape { rows, is_cut: part.is_cut }));
+        for chunk in chunks {
             if left == 0 {
                 break;
             }
-            left -= rows.min(left);
-            touched.push(rows);
+            left -= chunk.rows.min(left);
+            touched.push(chunk);
         }
         (limit.unwrap_or(u64::MAX).min(self.rows()), touched)
     }
@@ -261,8 +276,8 @@ pub struct Expected {
     pub groups: u64,
     /// Rows of a rows answer.
     pub rows: u64,
-    /// Rows of each chunk that goes back in a rows answer.
-    pub chunks: Vec<u64>,
+    /// Each chunk that goes back in a rows answer.
+    pub chunks: Vec<ChunkShape>,
     /// Bytes of the clear half.
     pub clear: ClearBytes,
 }

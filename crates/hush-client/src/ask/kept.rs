@@ -100,7 +100,7 @@ impl OwnedTable {
             return Err(ClientError::Answer { what: "it is of another kind than the plan".into() });
         };
         let manifest = self.manifest.manifest();
-        let counts = counts(&answer, manifest.rows)?;
+        let counts = counts(&answer, manifest)?;
         require_rows(server, &counts, manifest)?;
         let fetched = rows::fetched(asked, task, &answer, chunks)?;
         Ok((fetched, counts))

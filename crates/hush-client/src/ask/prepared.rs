@@ -125,7 +125,7 @@ impl OwnedTable {
             let answer = Answer::decode(bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;
             let manifest = self.manifest.manifest();
-            let mut counts = counts(&answer, manifest.rows)?;
+            let mut counts = counts(&answer, manifest)?;
             require_rows(&plan.server, &counts, manifest)?;
             if let (Some(run), Some(own)) = (&plan.owner.run, &plan.owner.own) {
                 let asked = &Asked { table: self, owner: &plan.owner, release: None };

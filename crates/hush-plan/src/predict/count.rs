@@ -3,7 +3,7 @@
 
 use hush_params::{ParamSet, size};
 
-use super::{BlockWork, CHUNK_ROWS, Expected, PartShape, TableShape, Work, clear};
+use super::{BlockWork, CHUNK_ROWS, ChunkShape, Expected, TableShape, Work, clear};
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
 use crate::packing::{Packing, Stored};
@@ -205,7 +205,9 @@ pub(super) fn rows(
             rounding_work(&sizes, lanes * components, packing, &mut element);
         }
         let object = Object { kind: "program", columns, sizes, packing, element };
-        counted.push(object, lanes * components * (size::answer_poly_bytes(sizes.set, bits) as u64), chunks);
+        let element_bytes = lanes * components * (size::answer_poly_bytes(sizes.set, bits) as u64);
+        let span = packing.rows_per_element(sizes.set) as u64;
+        counted.push(object, |chunk| chunk.rows.div_ceil(span) * element_bytes, chunks);
     }
     for (index, id) in task.fetch.iter().enumerate() {
         let (encoding, sizes) = find(encodings, *id)?;
@@ -226,15 +228,16 @@ pub(super) fn rows(
             rounding_work(&sizes, lanes, packing, &mut element);
         }
         let object = Object { kind: "fetch", columns: vec![*id], sizes, packing, element };
-        counted.push(object, packing.element_bytes(sizes.set, bits) as u64, chunks);
+        counted.push(object, |chunk| body_bytes(packing, &sizes, bits, *chunk), chunks);
     }
     if !task.sealed.is_empty() {
         let copies = task.sealed.iter().filter_map(|number| shape.copy(*number));
         for copy in copies.clone() {
             counted.bytes_each += copy.bytes(CHUNK_ROWS);
-            counted.answer_bytes += chunks.iter().map(|rows| copy.bytes(*rows)).sum::<u64>();
+            counted.answer_bytes += chunks.iter().map(|chunk| copy.bytes(chunk.rows)).sum::<u64>();
         }
-        let (rows, other) = (chunks.iter().sum::<u64>(), task.sealed.len() - copies.count());
+        let (rows, other) =
+            (chunks.iter().map(|chunk| chunk.rows).sum::<u64>(), task.sealed.len() - copies.count());
         let all_other = shape.under_seal().filter(|column| column.copy.is_none()).count();
         let share = other as f64 / all_other.max(1) as f64;
         let each = share * sealed_bytes(shape, encodings)? / shape.rows().max(1) as f64;
@@ -255,17 +258,37 @@ fn sealed_bytes(shape: &TableShape, encodings: &[Encoding]) -> Result<f64, PlanE
     let mut encoded = 0;
     for encoding in encodings {
         let (_, sizes) = find(encodings, encoding.id)?;
-        let span = encoding.packing.rows_per_element(sizes.set) as u64;
         let without = shape.without(encoding.id);
         let stored = shape.parts.iter().filter(|part| !without.contains(&part.generation));
-        let elements: u64 = stored.flat_map(PartShape::chunks).map(|rows| rows.div_ceil(span)).sum();
-        encoded += elements * encoding.packing.element_bytes(sizes.set, None) as u64;
+        let bodies = stored.flat_map(|part| {
+            part.chunks().map(|rows| {
+                body_bytes(&encoding.packing, &sizes, None, ChunkShape { rows, is_cut: part.is_cut })
+            })
+        });
+        encoded += bodies.sum::<u64>();
     }
     let copies = shape.under_seal().filter_map(|column| column.copy);
     encoded +=
         copies.flat_map(|copy| shape.chunks().into_iter().map(move |rows| copy.bytes(rows))).sum::<u64>();
     let files: u64 = shape.parts.iter().map(|part| part.encrypted_bytes).sum();
     Ok(files.saturating_sub(encoded) as f64)
+}
+
+/// Bytes of the body of a column in a chunk, rounded to so many bits of each coefficient. One that is cut ends with the last row, unless it is
+/// rounded.
+fn body_bytes(
+    packing: &Packing,
+    sizes: &Sizes,
+    bits: Option<u32>,
+    ChunkShape { rows, is_cut }: ChunkShape,
+) -> u64 {
+    let element_bytes = packing.element_bytes(sizes.set, bits) as u64;
+    let is_sum = matches!(packing, Packing::ApproxSum(_) | Packing::Sum(_));
+    if !is_cut || !is_sum || bits.is_some() {
+        return rows.div_ceil(packing.rows_per_element(sizes.set) as u64) * element_bytes;
+    }
+    let last = (rows % sizes.degree) as usize;
+    rows / sizes.degree * element_bytes + size::cut_poly_bytes(sizes.set, last) as u64
 }
 
 /// A ciphertext that goes back for each chunk.
@@ -279,13 +302,14 @@ struct Object<'a> {
 }
 
 impl Counted {
-    fn push(&mut self, object: Object<'_>, element_bytes: u64, chunks: &[u64]) {
+    /// `bytes`: those of its payload in a chunk.
+    fn push(&mut self, object: Object<'_>, bytes: impl Fn(&ChunkShape) -> u64, chunks: &[ChunkShape]) {
         let Object { kind, columns, sizes, packing, element } = object;
         let span = packing.rows_per_element(sizes.set) as u64;
-        let bytes = |rows: u64| rows.div_ceil(span) * element_bytes + OBJECT_OVERHEAD_BYTES;
-        self.bytes_each += bytes(CHUNK_ROWS);
-        self.answer_bytes += chunks.iter().map(|rows| bytes(*rows)).sum::<u64>();
-        let elements: u64 = chunks.iter().map(|rows| rows.div_ceil(span)).sum();
+        let full = ChunkShape { rows: CHUNK_ROWS, is_cut: false };
+        self.bytes_each += bytes(&full) + OBJECT_OVERHEAD_BYTES;
+        self.answer_bytes += chunks.iter().map(|chunk| bytes(chunk) + OBJECT_OVERHEAD_BYTES).sum::<u64>();
+        let elements: u64 = chunks.iter().map(|chunk| chunk.rows.div_ceil(span)).sum();
         let columns = columns.iter().map(|id| id.0).collect();
         let work = element.times(elements);
         let chunks = chunks.len() as u64;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counts against hand-made ones, and profiles. That bytes equal those of real answers, `hush-client` tests.
 
+use hush_params::size;
+
 use super::*;
 use crate::limits::Limits;
 use crate::physical::plan_query;
@@ -20,7 +22,7 @@ fn plan(text: &str) -> (QueryPlan, Vec<Encoding>) {
 fn shape() -> TableShape {
     let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text };
     let parts =
-        vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000, domain: 0, generation: 0 }];
+        vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000, ..PartShape::default() }];
     TableShape { parts, clear: vec![column("ward", true), column("year", false)], ..TableShape::default() }
 }
 
@@ -71,6 +73,33 @@ fn columns_of_one_mask_and_set_share_their_transforms() {
     assert_eq!((one.key_bytes, one.chunks_read, one.busy_threads), (0, 3, 2));
 }
 
+/// Of an appended part the coefficients behind the last row do not come back, unless all are rounded.
+#[test]
+fn cut_bodies_are_shorter_by_what_they_leave_out() {
+    let (sums, encodings) = plan("SELECT SUM(age) AS s FROM patients");
+    let Task::Aggregate(task) = &sums.server.task else { panic!() };
+    let column = task.sums[0].column;
+    let encoding = encodings.iter().find(|encoding| encoding.id == column).unwrap();
+    let set = hush_params::preset(&encoding.params).unwrap();
+    let bytes = |is_cut, bits: Option<u32>| {
+        let mut shape = shape();
+        shape.parts[0].is_cut = is_cut;
+        let task = RowsTask { fetch: vec![column], fetch_bits: vec![bits], ..RowsTask::default() };
+        let server = ServerPlan { task: Task::Rows(task), ..sums.server.clone() };
+        let (rows, chunks) = shape.all_matching(None);
+        let clear = ClearBytes { bytes: 100, exact: true };
+        let found =
+            predict(&server, &encodings, &shape, &Expected { groups: 0, rows, chunks, clear }, 2).unwrap();
+        assert!(found.bytes_down_exact);
+        found.bytes_down
+    };
+    // Of 20,000 rows the last chunk has 3616.
+    let left_out = size::poly_bytes(set) - size::cut_poly_bytes(set, 3616 % set.degree());
+    assert!(left_out > 0);
+    assert_eq!(bytes(false, None) - bytes(true, None), left_out as u64);
+    assert_eq!(bytes(false, Some(40)), bytes(true, Some(40)));
+}
+
 #[test]
 fn a_limit_reads_no_more_chunks_than_it_needs() {
     let shape = TableShape {
@@ -78,7 +107,8 @@ fn a_limit_reads_no_more_chunks_than_it_needs() {
         ..TableShape::default()
     };
     assert_eq!(shape.chunks(), [8192, 808, 100, 8192]);
-    assert_eq!(shape.all_matching(Some(8193)), (8193, vec![8192, 808]));
+    let whole = |rows| ChunkShape { rows, is_cut: false };
+    assert_eq!(shape.all_matching(Some(8193)), (8193, vec![whole(8192), whole(808)]));
     assert_eq!(shape.all_matching(Some(0)), (0, vec![]));
     assert_eq!(shape.all_matching(None).0, 17_292);
 }
