@@ -194,6 +194,9 @@ pub(crate) struct Runs {
     /// Ask runs only, for tables of more rows than come back in one answer; and encrypt once
     #[arg(long)]
     pub(crate) runs_only: bool,
+    /// Names of the questions to put, as in the report, separated by commas (default: all)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) questions: Vec<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

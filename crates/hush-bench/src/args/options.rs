@@ -84,7 +84,8 @@ impl Cubes {
 impl Runs {
     /// The same for the benchmark.
     pub(crate) fn options(&self, threads: usize) -> runs::Options {
-        runs::Options { table: self.asking.options(self.rows, threads), runs_only: self.runs_only }
+        let (table, questions) = (self.asking.options(self.rows, threads), self.questions.clone());
+        runs::Options { table, runs_only: self.runs_only, questions }
     }
 }
 
