@@ -33,14 +33,18 @@ use crate::table::OwnedTable;
 struct Piece {
     run: usize,
     segment: usize,
+    /// Rows of its segment.
+    rows: u64,
     /// A value that stands for all; `None` where `by` is missing.
     at: Option<Key>,
+    /// The first value of its segment, and one that none of it is above.
+    bounds: Option<(Key, Key)>,
     /// Whether there are others of its segment, so that nobody knows which rows are in which.
     is_cut: bool,
 }
 
-/// A piece, the first value of its segment, and one that none of it is above.
-type Bounded<'p> = (&'p Piece, (Key, Key));
+/// A piece with its bounds.
+type Bounded<'p> = (&'p Piece, &'p (Key, Key));
 
 /// What a question finds of a piece that can match.
 struct Match {
@@ -110,9 +114,10 @@ impl Choice<'_> {
         let by = self.shape.by().ok_or(ClientError::Internal { what: "a run has no order" })?;
         let mut pieces = Vec::new();
         for (run, part) in self.runs.iter().enumerate() {
-            for segment in 0..part.open.index.segments.len() {
+            for (segment, described) in part.open.index.segments.iter().enumerate() {
+                let rows = described.rows.into();
                 let Some((first, last)) = part.open.index.bounds(by, segment) else {
-                    pieces.push(Piece { run, segment, at: None, is_cut: false });
+                    pieces.push(Piece { run, segment, rows, at: None, bounds: None, is_cut: false });
                     continue;
                 };
                 // They rise, and what lies below one lies below the next.
@@ -120,8 +125,9 @@ impl Choice<'_> {
                 let cuts = query.cuts.get(below(&first)..below(&last)).unwrap_or_default();
                 let inner: Vec<Key> = cuts.iter().map(Cut::first_above).collect();
                 let is_cut = !inner.is_empty();
-                let starts = std::iter::once(first).chain(inner);
-                pieces.extend(starts.map(|at| Piece { run, segment, at: Some(at), is_cut }));
+                let bounds = Some((first.clone(), last));
+                let piece = |at| Piece { run, segment, rows, at: Some(at), bounds: bounds.clone(), is_cut };
+                pieces.extend(std::iter::once(first).chain(inner).map(piece));
             }
         }
         Ok(pieces)
@@ -188,17 +194,6 @@ impl Choice<'_> {
         values.array(column, described.form)
     }
 
-    /// Bounds of a piece's values, and rows of its segment; `None` where values are missing.
-    fn bounds(&self, piece: &Piece) -> Option<(Key, Key)> {
-        self.runs.get(piece.run)?.open.index.bounds(self.shape.by()?, piece.segment)
-    }
-
-    fn rows(&self, piece: &Piece) -> u64 {
-        let run = self.runs.get(piece.run);
-        let segment = run.and_then(|run| run.open.index.segments.get(piece.segment));
-        segment.map_or(0, |segment| segment.rows.into())
-    }
-
     /// The pieces in which a value at a place of the order can lie, in any group.
     fn around<'p>(&self, rank: &Rank, found: &[Match], pieces: &'p [Piece]) -> Vec<&'p Piece> {
         let mut groups: BTreeMap<usize, Vec<Bounded<'p>>> = BTreeMap::new();
@@ -206,7 +201,7 @@ impl Choice<'_> {
             let counts =
                 rank.condition.is_none_or(|condition| found.conditions.get(condition) == Some(&true));
             let piece = pieces.get(found.piece).filter(|_| counts);
-            let Some((piece, bounds)) = piece.and_then(|piece| Some((piece, self.bounds(piece)?))) else {
+            let Some((piece, bounds)) = piece.and_then(|piece| Some((piece, piece.bounds.as_ref()?))) else {
                 continue;
             };
             groups.entry(found.group).or_default().push((piece, bounds));
@@ -218,18 +213,18 @@ impl Choice<'_> {
     fn around_in<'p>(&self, rank: &Rank, pieces: Vec<Bounded<'p>>) -> Vec<&'p Piece> {
         // Of a segment that is cut nobody knows how many rows count.
         let certain = || pieces.iter().filter(|(piece, _)| !piece.is_cut);
-        let least: u64 = certain().map(|(piece, _)| self.rows(piece)).sum();
-        let uncertain = pieces.iter().filter(|(piece, _)| piece.is_cut).map(|(piece, _)| self.rows(piece));
+        let least: u64 = certain().map(|(piece, _)| piece.rows).sum();
+        let uncertain = pieces.iter().filter(|(piece, _)| piece.is_cut).map(|(piece, _)| piece.rows);
         let most = least + uncertain.sum::<u64>() + self.beside;
         let (low, _) = rank.at.places(least.max(1));
         let (_, high) = rank.at.places(most.max(1));
         // As low as it can be: all rows have the lowest value that they can have, and those of other parts one below.
-        let lows = pieces.iter().map(|(piece, (first, _))| (first, self.rows(piece)));
+        let lows = pieces.iter().map(|(piece, (first, _))| (first, piece.rows));
         let low = low.checked_sub(self.beside).and_then(|place| at_place(lows.collect(), place));
         // As high: what need not count does not.
-        let highs = certain().map(|(piece, (_, last))| (last, self.rows(piece)));
+        let highs = certain().map(|(piece, (_, last))| (last, piece.rows));
         let high = at_place(highs.collect(), high);
-        let can_have = |(first, last): &(Key, Key)| {
+        let can_have = |&(first, last): &&(Key, Key)| {
             first < last
                 && low.as_ref().is_none_or(|low| last >= low)
                 && high.as_ref().is_none_or(|high| first <= high)
@@ -254,14 +249,13 @@ impl Choice<'_> {
             Some(key) => (0, Some(Reversed::Rising(key))),
         };
         let spread = pieces.iter().map(|piece| {
-            let bounds = self.bounds(piece);
+            let bounds = piece.bounds.clone();
             let (first, last) = bounds.map_or((None, None), |(first, last)| (Some(first), Some(last)));
             let (near, far) = if descending { (last, first) } else { (first, last) };
             (*piece, spot(near), spot(far))
         });
         let spread: Vec<_> = spread.collect();
-        let fars =
-            spread.iter().filter(|(piece, ..)| !piece.is_cut).map(|(piece, _, far)| (far, self.rows(piece)));
+        let fars = spread.iter().filter(|(piece, ..)| !piece.is_cut).map(|(piece, _, far)| (far, piece.rows));
         let limit = at_place(fars.collect(), rows - 1);
         let can_have = |near: &(i32, Option<Reversed>)| limit.as_ref().is_none_or(|limit| near <= limit);
         spread.iter().filter(|(_, near, _)| can_have(near)).map(|(piece, ..)| *piece).collect()
@@ -272,17 +266,31 @@ impl Choice<'_> {
 /// of the run's blocks and from the question: to whoever does not know both, each block is as likely.
 fn fill(blocks: &mut BTreeSet<u32>, run: &PartRun, query: &RunQuery, most: usize) {
     let segments = &run.open.index.segments;
-    let all: BTreeSet<u32> = segments.iter().map(|segment| segment.block).collect();
-    if blocks.len() >= most.min(all.len()) {
+    let mut all: Vec<u32> = segments.iter().map(|segment| segment.block).collect();
+    all.sort_unstable();
+    all.dedup();
+    let wanted = most.min(all.len());
+    if blocks.len() >= wanted {
+        return;
+    }
+    if wanted == all.len() {
+        blocks.extend(all);
         return;
     }
     let order: Vec<u8> = segments.iter().flat_map(|segment| segment.block.to_le_bytes()).collect();
     let seed = Digest::of(&[&order, format!("{:?} {query:?}", run.open.index.lasts).as_bytes()].concat());
-    let draw =
-        |block: &u32| *Digest::of(&[seed.as_bytes().as_slice(), &block.to_le_bytes()].concat()).as_bytes();
-    let mut others: Vec<u32> = all.difference(blocks).copied().collect();
-    others.sort_by_cached_key(draw);
-    blocks.extend(others.into_iter().take(most - blocks.len()));
+    let draw = |number: u64| {
+        let drawn = Digest::of(&[seed.as_bytes().as_slice(), &number.to_le_bytes()].concat());
+        let drawn = drawn.as_bytes().first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+        (drawn % all.len() as u64) as usize
+    };
+    // The first blocks of an endless draw of all of them that are not there yet.
+    for number in 0_u64.. {
+        if blocks.len() >= wanted {
+            break;
+        }
+        blocks.extend(all.get(draw(number)));
+    }
 }
 
 /// A value in rising order, or in falling order.
@@ -292,14 +300,24 @@ enum Reversed {
     Falling(std::cmp::Reverse<Key>),
 }
 
-/// The value at a place, counted from 0, among some that stand for several rows each.
-fn at_place<K: Ord + Clone>(mut values: Vec<(&K, u64)>, place: u64) -> Option<K> {
-    values.sort_unstable_by_key(|(value, _)| *value);
-    let mut before = 0;
-    values.into_iter().find_map(|(value, rows)| {
-        before += rows;
-        (before > place).then(|| value.clone())
-    })
+/// The value at a place, counted from 0, among some that stand for several rows each; `None` behind the last row.
+///
+/// # Cost
+/// Linear: the half without the place is dropped, again and again.
+fn at_place<K: Ord + Clone>(mut values: Vec<(&K, u64)>, mut place: u64) -> Option<K> {
+    let mut left = values.as_mut_slice();
+    while left.len() > 1 {
+        let (before, _, _) = left.select_nth_unstable_by_key(left.len() / 2, |(value, _)| *value);
+        let (middle, rows) = (before.len(), before.iter().map(|(_, rows)| rows).sum::<u64>());
+        let (before, behind) = left.split_at_mut(middle);
+        left = if place < rows {
+            before
+        } else {
+            place -= rows;
+            behind
+        };
+    }
+    left.first().filter(|(_, rows)| place < *rows).map(|(value, _)| (*value).clone())
 }
 
 #[cfg(test)]

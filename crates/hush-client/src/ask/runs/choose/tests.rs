@@ -38,6 +38,23 @@ fn below(constant: i128) -> RunQuery {
     RunQuery { place: 0, cuts, least: 1, segments: None, opens: Opens::Parted(Vec::new()) }
 }
 
+/// The value at every place of the rows, one by one, and none behind them.
+#[test]
+fn a_place_is_found_among_values_of_several_rows() {
+    let mut draw = hush_testkit::Draw::new();
+    for round in 0..200 {
+        let values: Vec<(u64, u64)> =
+            (0..draw.below(30)).map(|_| (draw.below(12) as u64, draw.below(4) as u64)).collect();
+        let mut rows: Vec<u64> =
+            values.iter().flat_map(|(value, rows)| (0..*rows).map(|_| *value)).collect();
+        rows.sort_unstable();
+        for place in 0..rows.len() + 2 {
+            let found = at_place(values.iter().map(|(value, rows)| (value, *rows)).collect(), place as u64);
+            assert_eq!(found, rows.get(place).copied(), "{round}: {values:?} at {place}");
+        }
+    }
+}
+
 /// One block always in the place of those that are not needed would be known for it; blocks drawn anew would not be those of a question that is
 /// asked again.
 #[test]
