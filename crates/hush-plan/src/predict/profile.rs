@@ -136,7 +136,7 @@ impl MachineProfile {
             owner_product: 5e-10,
             owner_decoded: 5e-8,
             owner_operation: 1e-8,
-            owner_cell: 2e-8,
+            owner_cell: 1e-8,
             owner_windowed: 5e-7,
             owner_regrouped: 1e-7,
             owner_group: 2e-6,

@@ -45,8 +45,7 @@ fn a_place_is_found_among_values_of_several_rows() {
     for round in 0..200 {
         let values: Vec<(u64, u64)> =
             (0..draw.below(30)).map(|_| (draw.below(12) as u64, draw.below(4) as u64)).collect();
-        let mut rows: Vec<u64> =
-            values.iter().flat_map(|(value, rows)| (0..*rows).map(|_| *value)).collect();
+        let mut rows: Vec<u64> = values.iter().flat_map(|(value, rows)| (0..*rows).map(|_| *value)).collect();
         rows.sort_unstable();
         for place in 0..rows.len() + 2 {
             let found = at_place(values.iter().map(|(value, rows)| (value, *rows)).collect(), place as u64);
