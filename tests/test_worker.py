@@ -173,7 +173,7 @@ def test_a_question_is_asked_in_one_call(lake, draw):
     # By another way, and with less shown, it is the same.
     for options in ({"way": "fetch"}, {"hide": ["constants", "sizes"]}, {"way": "fetch", "hide": ["pattern"]}):
         other = ht.spark.plan(lake.place, QUERIES["grouped"], keys=lake.key, **options)
-        assert other.plan != prepared.plan and b'"aggregate"' not in other.plan
+        assert b'"aggregate"' in prepared.plan and b'"aggregate"' not in other.plan
         assert rows(ht.spark.query(cluster, lake.place, QUERIES["grouped"], keys=lake.key, **options)) == rows(found)
     with pytest.raises(ht.HushError, match="HUSH-P030"):
         ht.spark.query(cluster, lake.place, QUERIES["grouped"], keys=lake.key, way="sum", hide=["sizes"])
