@@ -94,8 +94,8 @@ def check_prediction(analysis, texts, parts=1):
     if is_sealed and not predicted["bytes_down_exact"]:
         assert predicted["bytes_up"] == measured["bytes_up"], "bytes"
         found = measured["bytes_down"] - clear_bytes
-        # Each part's file has more than its columns.
-        assert abs(predicted["bytes_down"] - clear["bytes"] - found) <= found / 4 + 2000 * parts, "bytes of sealed columns"
+        # Files of parts have more than their columns: some kilobytes, which count for sealed columns where these are small.
+        assert abs(predicted["bytes_down"] - clear["bytes"] - found) <= found / 4 + 5000 * parts, "bytes of sealed columns"
         return
     found = [measured["bytes_up"], measured["bytes_down"] - clear_bytes]
     assert [predicted["bytes_up"], predicted["bytes_down"] - clear["bytes"]] == found, "bytes"
