@@ -262,8 +262,7 @@ fn sealed_bytes(shape: &TableShape, encodings: &[Encoding]) -> Result<f64, PlanE
         let stored = shape.parts.iter().filter(|part| !without.contains(&part.generation));
         let bodies = stored.flat_map(|part| {
             part.chunks().map(|rows| {
-                let chunk = ChunkShape { rows, is_cut: part.is_cut };
-                body_bytes(&encoding.packing, &sizes, None, chunk) + OBJECT_OVERHEAD_BYTES
+                body_bytes(&encoding.packing, &sizes, None, ChunkShape { rows, is_cut: part.is_cut })
             })
         });
         encoded += bodies.sum::<u64>();
