@@ -85,7 +85,7 @@ def difference_of(found, expected):
     return ""
 
 
-def check_prediction(analysis, texts, parts=1):
+def check_prediction(analysis, texts, slack=2000):
     """Bytes of the plan and of the encrypted half to the byte, sealed columns that are no copies nearly; of the clear half too if its size is
     fixed, else nearly."""
     predicted, measured = analysis["predicted"]["prediction"], analysis["measured"]
@@ -94,8 +94,7 @@ def check_prediction(analysis, texts, parts=1):
     if is_sealed and not predicted["bytes_down_exact"]:
         assert predicted["bytes_up"] == measured["bytes_up"], "bytes"
         found = measured["bytes_down"] - clear_bytes
-        # Files of parts have more than their columns: some kilobytes, which count for sealed columns where these are small.
-        assert abs(predicted["bytes_down"] - clear["bytes"] - found) <= found / 4 + 5000 * parts, "bytes of sealed columns"
+        assert abs(predicted["bytes_down"] - clear["bytes"] - found) <= found / 4 + slack, "bytes of sealed columns"
         return
     found = [measured["bytes_up"], measured["bytes_down"] - clear_bytes]
     assert [predicted["bytes_up"], predicted["bytes_down"] - clear["bytes"]] == found, "bytes"
@@ -223,7 +222,8 @@ def check_prediction_of_parts(done, texts, parts):
     """Bytes as far as they are predicted: how many blocks of a run come back is known once its index is there."""
     analysis = json.loads(done.stderr.splitlines()[-1])
     if not any("blocks out of run" in step["what"] for step in analysis["predicted"]["steps"]):
-        check_prediction(analysis, texts, parts)
+        # Files with many encoded columns have some kilobytes beside them, which count for sealed columns where these are small.
+        check_prediction(analysis, texts, 5000 * parts)
 
 
 def make_table(hush, directory, place, key, table, cuts, gone):
