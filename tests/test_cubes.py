@@ -353,6 +353,34 @@ def test_a_table_that_outgrows_its_schema(hush, table, tmp_path, small_key):
     assert hush("query", "F", query, "--format", "csv", *small_key).stdout == hush("query", "F", query, "--way", "fetch", "--format", "csv", *small_key).stdout != first
 
 
+def test_cells_that_outgrow_their_bits(hush, table, tmp_path, small_key):
+    """A declared bound makes numbers narrower; a cell with more rows than it says is noticed, in a part and over parts, and other ways answer."""
+    query = "SELECT level, COUNT(*) AS n, SUM(pay) AS s FROM t WHERE flag GROUP BY level ORDER BY level"
+    ask = lambda place, *options: hush("query", place, query, "--format", "csv", *options, *small_key, status=None)
+    small = lambda place: len(next((tmp_path / place / "parts").glob("*.cubes")).read_bytes())
+    sums = 'sum = ["pay", "pay * (1 - rate) * hours"]'
+    assert sums in SCHEMA
+    for place, most in (("W", None), ("N", 255), ("S", 3)):
+        bound = f"{sums}, max_cell_rows = {most}" if most else sums
+        (tmp_path / "bounded.toml").write_text(SCHEMA.replace(sums, bound), encoding="utf-8")
+        hush("encrypt", "t.csv", "-o", place, "--schema", "bounded.toml", *small_key)
+    expected = ask("W", "--way", "cube").stdout
+    assert expected == ask("N", "--way", "cube").stdout == ask("N", "--way", "fetch").stdout
+    assert small("N") < small("W")
+    # Cells of one part pass theirs: it has none, and its rows come back.
+    assert [part["cubes"]["numbers"] for part in manifest(tmp_path / "S")["parts"]] == [[1]]
+    assert ask("S").stdout == expected and ask("S", "--way", "cube").stderr.startswith("HUSH-P030")
+    # Cells of no part do, and those of all do.
+    for _ in range(8):
+        hush("append", "t.csv", "-o", "N", *small_key)
+        if (refused := ask("N", "--way", "cube")).returncode:
+            break
+    assert refused.returncode and refused.stderr.startswith("HUSH-C097") and "max_cell_rows" in refused.stderr, refused.stderr
+    assert all(part["cubes"]["numbers"] == [0, 1] for part in manifest(tmp_path / "N")["parts"])
+    expected = ask("N", "--way", "fetch").stdout
+    assert expected and ask("N").stdout == ask("N", "--link", "1").stdout == expected
+
+
 def test_sums_of_many_bits_and_names_in_another_order(hush, tmp_path, small_key):
     """Sums of squares beyond 64 bits, negative ones, and lanes of equal ranges whose columns change their order in the alphabet."""
     columns = "".join(f'[columns.{name}]\ntype = "int(64)"\nrange = [-4000000000, 4000000000]\nprotect = "encrypt"\nfor = ["fetch"]\n' for name in "ab")

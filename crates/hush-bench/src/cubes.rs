@@ -144,11 +144,16 @@ fn schema(form: Stored, rows: u64) -> String {
     } else {
         ("\"encrypt\"\nfor = [\"fetch\"]", "\"seal\"")
     };
-    let cubes = r#"cubes = [
-  { by = ["shipped", { column = "flag", values = ["A", "N", "R"] }, { column = "status", values = ["F", "O"] }], sum = ["(quantity)", "(price)", "(discount)", "price * (1 - discount) * (1 + tax)"] },
-  { by = ["month(shipped)", "discount", "quantity"], sum = ["(price)"] },
-]"#;
-    let cubes = if form == Stored::Prepared { cubes } else { "" };
+    // Rows are drawn evenly: half as many again as a cell has on average, and some for cells of few, are more than any has.
+    let most = |cells: u64| rows / cells * 3 / 2 + 64;
+    let (of_days, of_orders) = (most(DAYS), most(84 * 11 * 50));
+    let cubes = format!(
+        r#"cubes = [
+  {{ by = ["shipped", {{ column = "flag", values = ["A", "N", "R"] }}, {{ column = "status", values = ["F", "O"] }}], sum = ["(quantity)", "(price)", "(discount)", "price * (1 - discount) * (1 + tax)"], max_cell_rows = {of_days} }},
+  {{ by = ["month(shipped)", "discount", "quantity"], sum = ["(price)"], max_cell_rows = {of_orders} }},
+]"#
+    );
+    let cubes = if form == Stored::Prepared { cubes } else { String::new() };
     format!(
         r#"format = 1
 table = "lines"

@@ -17,6 +17,8 @@ mod prepared;
 mod rows;
 mod runs;
 
+#[cfg(test)]
+pub(crate) use cells::{are_of_rows, has_full_cell};
 pub use prepared::PreparedQuery;
 pub(crate) use rows::positions;
 
@@ -186,8 +188,10 @@ impl OwnedTable {
         let owner = &query.plan().owner;
         let cube = owner.own.clone().filter(|_| owner.cells.is_some() && owner.run.is_none());
         match (self.finish_for(query, &answered?, release), cube) {
-            // A device has sent a value that no cell is for: the columns themselves answer.
-            (Err(ClientError::NoCell { .. }), Some(own)) if self.limits.way.is_none() => {
+            // A device has sent a value that no cell is for, or a cell is too full: the columns themselves answer.
+            (Err(ClientError::NoCell { .. } | ClientError::FullCell { .. }), Some(own))
+                if self.limits.way.is_none() =>
+            {
                 let plan = self.plan_query(&own.query, &self.limits, false)?;
                 self.run_for(plan, Phases::default(), release, progress)
             }

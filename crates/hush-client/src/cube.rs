@@ -257,7 +257,8 @@ impl CubeMaker {
 }
 
 impl State {
-    /// The cubes of the rows so far. A cube that takes more than these rows would is not made: they come back instead.
+    /// The cubes of the rows so far. A cube that takes more than these rows would is not made, nor one with a cell of more rows than its schema says:
+    /// the rows come back instead.
     fn cut(&mut self) -> Option<PartCubes> {
         let mut id = [0; 16];
         // Without a fresh name there is no fresh pad, and so no cube; whatever else needs randomness will say so.
@@ -267,7 +268,9 @@ impl State {
             u64::from(cube.shape.cells()) * cube.shape.cell_bits() <= rows.saturating_mul(cube.row_bits)
         };
         let made = self.plan.cubes.iter().zip(&self.open);
-        let made = made.filter(|(cube, (sums, is_whole))| is_named && *is_whole && is_smaller(cube, sums));
+        let made = made.filter(|(cube, (sums, is_whole))| {
+            is_named && *is_whole && is_smaller(cube, sums) && has_room(&cube.shape, sums)
+        });
         let cubes = made.map(|(cube, (sums, _))| {
             let pads = pads(&self.pads, &id, (cube.number, &cube.shape));
             StoredCube::new(cube.number, &padded(sums, pads))
@@ -280,6 +283,12 @@ impl State {
         cubes.sort_by_key(|cube| cube.number);
         (!cubes.is_empty()).then_some(PartCubes { id: CubesId::from_bytes(id), cubes })
     }
+}
+
+/// Whether the cells of a shape have room for their rows.
+fn has_room(shape: &CubeShape, sums: &Sums) -> bool {
+    let most = shape.lanes.first().map_or(0, |lane| u128::MAX >> (u128::BITS - u32::from(lane.bits)));
+    sums.rows.iter().all(|rows| rows.unsigned_abs() <= most)
 }
 
 /// The pads of a cube of a part.

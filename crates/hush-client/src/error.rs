@@ -132,6 +132,14 @@ pub enum ClientError {
         /// The column.
         column: String,
     },
+    /// A cell of a cube, over all parts, with more rows than the schema says.
+    #[error(
+        "cube {cube} has a cell with more rows than its max_cell_rows allows\n  Ways out: another way; or encrypt the table with a greater max_cell_rows."
+    )]
+    FullCell {
+        /// The cube's number.
+        cube: u32,
+    },
     /// Two rows with one key.
     #[error(
         "rows {first} and {second} have the same key\n  Way out: leave one out; or a key of more columns. Nothing was written."

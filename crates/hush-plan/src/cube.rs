@@ -99,7 +99,7 @@ impl Lane {
 }
 
 impl CubeShape {
-    /// Works a cube out, of a table that may grow to as many rows as its schema says.
+    /// Works a cube out, of a table that may grow to as many rows as its schema says, and cells that may have as many as the cube says.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -123,7 +123,9 @@ impl CubeShape {
                 by: by.collect::<Vec<_>>().join(" × "),
             });
         }
-        let rows = schema.max_rows.max(1);
+        // As many as the bits of a number of rows hold: then the number itself shows whether it has passed them.
+        let most = |rows: u64| u64::MAX >> rows.leading_zeros();
+        let rows = cube.max_cell_rows.map_or(u64::MAX, most).min(schema.max_rows).max(1);
         let lanes = lanes(schema, cube, rows)?;
         if lanes.len() > MAX_LANES || cells.saturating_mul(lanes.len() as u64) > MAX_NUMBERS {
             let (found, limit) = (lanes.len(), MAX_LANES.min((MAX_NUMBERS / cells.max(1)) as usize));
@@ -243,7 +245,7 @@ fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault
 /// # Errors
 /// What cannot be added up.
 pub(crate) fn lanes_over(schema: &Schema, sum: &[String], rows: u64) -> Result<Vec<Lane>, CubeFault> {
-    lanes(schema, &Cube { by: Vec::new(), sum: sum.to_vec() }, rows)
+    lanes(schema, &Cube { by: Vec::new(), sum: sum.to_vec(), max_cell_rows: None }, rows)
 }
 
 /// The schema of a query on cells: dimensions are clear, what the sums are of is encrypted, and there is nothing else.

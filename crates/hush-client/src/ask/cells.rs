@@ -126,11 +126,24 @@ fn sums_of(
             *sum = described.sum(found.wrapping_sub(pad));
         }
     }
-    if are_of_rows(shape, &sums, cube::rows_of_cube(manifest, number)) { Ok(sums) } else { Err(other()) }
+    let rows = cube::rows_of_cube(manifest, number);
+    match are_of_rows(shape, &sums, rows) {
+        true => Ok(sums),
+        false if has_full_cell(shape, &sums, rows) => Err(ClientError::FullCell { cube: number }),
+        false => Err(other()),
+    }
+}
+
+/// Whether the numbers of rows are those of so many rows but for cells that have passed their bits. Each such cell lacks a multiple of what these
+/// hold, so that no other cell makes up for it: where the numbers add up to all rows, none has.
+pub(crate) fn has_full_cell(shape: &CubeShape, sums: &Sums, rows: u64) -> bool {
+    let bits = shape.lanes.first().map_or(0, |lane| u32::from(lane.bits));
+    let lacking = i128::from(rows) - sums.rows.iter().sum::<i128>();
+    lacking > 0 && lacking.trailing_zeros() >= bits
 }
 
 /// Whether cells can be those of so many rows.
-pub(super) fn are_of_rows(shape: &CubeShape, sums: &Sums, rows: u64) -> bool {
+pub(crate) fn are_of_rows(shape: &CubeShape, sums: &Sums, rows: u64) -> bool {
     let rows = i128::from(rows);
     sums.rows.iter().all(|count| (0..=rows).contains(count))
         && sums.rows.iter().sum::<i128>() == rows

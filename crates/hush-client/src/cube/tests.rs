@@ -219,6 +219,41 @@ fn numbers_mean_one_shape() {
     );
 }
 
+/// Numbers of rows that pass their bits are noticed, whatever the cells; others are not suspected.
+#[test]
+fn full_cells_are_noticed() {
+    let bounded = SCHEMA.replace("\"pay * hours\"] }", "\"pay * hours\"], max_cell_rows = 9 }");
+    let half = PrivateHalf::new(from_toml(&bounded).unwrap(), Vec::new());
+    let (shape, wide) = (
+        CubeShape::of(&half.schema, &half.schema.cubes[0]).unwrap(),
+        CubeShape::of(&half.schema, &self::half().schema.cubes[0]).unwrap(),
+    );
+    assert_eq!((shape.lanes[0].bits, wide.lanes[0].bits), (4, 10));
+    // A thousand rows of 10 bits, or fifteen of 4.
+    assert!(shape.lanes.iter().zip(&wide.lanes).all(|(lane, wide)| wide.bits - lane.bits == 6), "{shape:?}");
+    let mut draw = Draw::new();
+    let (mut full, mut free) = (0, 0);
+    for _ in 0..200 {
+        let rows = 1 + draw.below(400);
+        let batch = batch(&half.schema, &mut draw, rows);
+        let mut sums = Sums::zeros(&shape);
+        sums.add(&rows_of(&shape, &half.schema, &batch).unwrap());
+        let passes = sums.rows.iter().any(|rows| *rows > 15);
+        assert_eq!(has_room(&shape, &sums), !passes);
+        // As they come back.
+        let lanes = std::iter::once(&sums.rows).chain(&sums.lanes).zip(&shape.lanes);
+        let found = lanes.map(|(sums, lane)| sums.iter().map(|sum| lane.sum(*sum as u128)).collect());
+        let mut lanes: Vec<Vec<i128>> = found.collect();
+        let found = Sums { rows: lanes.remove(0), lanes };
+        let rows = rows as u64;
+        assert_eq!(crate::ask::are_of_rows(&shape, &found, rows), !passes);
+        assert_eq!(crate::ask::has_full_cell(&shape, &found, rows), passes);
+        assert!(!crate::ask::has_full_cell(&shape, &found, rows + 1) || passes);
+        if passes { full += 1 } else { free += 1 }
+    }
+    assert!(full > 20 && free > 20, "{full} {free}");
+}
+
 #[test]
 fn values_without_a_cell_are_named_by_row_and_column() {
     let (half, mut draw) = (half(), Draw::new());

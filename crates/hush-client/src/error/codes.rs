@@ -65,6 +65,7 @@ impl ClientError {
             Self::DroppedColumn { .. } => "HUSH-C094",
             Self::NeedsColumn { .. } => "HUSH-C095",
             Self::NoCell { .. } => "HUSH-C096",
+            Self::FullCell { .. } => "HUSH-C097",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -114,6 +115,7 @@ impl ClientError {
             Self::Source(source) => source.store_fault().map_or(ErrorKind::Data, StoreFault::kind),
             Self::DroppedColumn { .. }
             | Self::DuplicateKey { .. }
+            | Self::FullCell { .. }
             | Self::ManyRows { .. }
             | Self::MissingKeys { .. }
             | Self::NeedsColumn { .. }

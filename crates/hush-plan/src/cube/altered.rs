@@ -16,7 +16,8 @@ pub fn after(schema: &Schema, cube: &Cube, alteration: &Alteration) -> Option<Cu
     let by = cube.by.iter().map(|dimension| {
         Some(Dimension { column: alteration.name_after(&dimension.column)?, grain: dimension.grain.clone() })
     });
-    Some(Cube { by: by.collect::<Option<_>>()?, sum: sums_after(schema, &cube.sum, alteration)? })
+    let (by, sum) = (by.collect::<Option<_>>()?, sums_after(schema, &cube.sum, alteration)?);
+    Some(Cube { by, sum, max_cell_rows: cube.max_cell_rows })
 }
 
 /// What is added up after an alteration: columns and expressions; `None` if one of their columns is dropped.

@@ -40,7 +40,7 @@ fn stays() -> Schema {
         dimension("disc", Grain::Each),
     ];
     let sum = ["charges", "charges * (1 - disc) * visits"].map(str::to_owned).to_vec();
-    schema.cubes.push(Cube { by, sum });
+    schema.cubes.push(Cube { by, sum, max_cell_rows: None });
     schema
 }
 
@@ -137,7 +137,9 @@ fn cubes_that_cannot_be_are_refused_with_reasons() {
         (vec![each("los")], "sqrt(charges)", "sqrt(charges) cannot be added up"),
         (vec![each("los")], "charges +", "cannot be added up"),
     ] {
-        let error = CubeShape::of(&schema, &Cube { by, sum: vec![sum.to_owned()] }).unwrap_err().to_string();
+        let error = CubeShape::of(&schema, &Cube { by, sum: vec![sum.to_owned()], max_cell_rows: None })
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -146,8 +148,11 @@ fn cubes_that_cannot_be_are_refused_with_reasons() {
 #[test]
 fn lanes_keep_their_order() {
     let mut schema = stays();
-    schema.cubes =
-        vec![Cube { by: vec![dimension("los", Grain::Each)], sum: vec!["visits - age".to_owned()] }];
+    schema.cubes = vec![Cube {
+        by: vec![dimension("los", Grain::Each)],
+        sum: vec!["visits - age".to_owned()],
+        max_cell_rows: None,
+    }];
     let shape = CubeShape::of(&schema, &schema.cubes[0]).unwrap();
     let mut lanes = shape.quantities();
     assert_eq!(shape.clone().in_order(&lanes).as_ref(), Some(&shape));
@@ -165,7 +170,7 @@ fn cubes_follow_their_columns() {
     let mut before = stays();
     let cube = |by: &str, sum: &[&str]| {
         let by = vec![dimension(by, Grain::Each)];
-        Cube { by, sum: sum.iter().map(|text| (*text).to_owned()).collect() }
+        Cube { by, sum: sum.iter().map(|text| (*text).to_owned()).collect(), max_cell_rows: None }
     };
     before.cubes =
         vec![cube("los", &["charges", "charges * age"]), cube("disc", &["age"]), cube("smoker", &[])];
@@ -283,7 +288,7 @@ fn a_cube_answers_what_its_cells_decide() {
 fn equality_is_decided_by_a_cell_of_one_value() {
     let schema = stays();
     let by = vec![dimension("age", Grain::Bins(vec![18, 19, 65, 120]))];
-    let cube = Cube { by, sum: vec!["charges".to_owned()] };
+    let cube = Cube { by, sum: vec!["charges".to_owned()], max_cell_rows: None };
     let shape = CubeShape::of(&schema, &cube).unwrap();
     for (condition, is_answered) in [
         ("age = 18", true),

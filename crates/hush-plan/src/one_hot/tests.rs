@@ -37,7 +37,7 @@ fn stays() -> Schema {
     let texts = Grain::Texts(["flu", "it's"].map(str::to_owned).to_vec());
     let by = vec![dimension("diagnosis", texts), dimension("age", Grain::Bins(vec![18, 65]))];
     let sum = ["charges", "visits", "year"].map(str::to_owned).to_vec();
-    schema.groups.push(Cube { by, sum });
+    schema.groups.push(Cube { by, sum, max_cell_rows: None });
     schema
 }
 

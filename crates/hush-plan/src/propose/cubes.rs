@@ -59,7 +59,7 @@ fn of_query(workload: &Workload<'_>, query: &Query) -> Option<Cube> {
     });
     let by: Vec<Dimension> = by.collect::<Option<_>>()?;
     let sum = terms(workload, &reads, query)?;
-    let cube = Cube { by, sum };
+    let cube = Cube { by, sum, max_cell_rows: None };
     answers(workload, &cube, &[query]).then_some(cube)
 }
 
@@ -105,7 +105,7 @@ pub(super) fn terms(workload: &Workload<'_>, reads: &Reads, query: &Query) -> Op
     let each = |name: &String| Dimension { column: name.clone(), grain: Grain::Each };
     let by = reads.compared.iter().map(each).collect();
     let summed = reads.summed.difference(&reads.compared).cloned().collect();
-    let view = view_of(workload.schema, &Cube { by, sum: summed }).ok()?;
+    let view = view_of(workload.schema, &Cube { by, sum: summed, max_cell_rows: None }).ok()?;
     let grouped =
         grouped::compile_cells(&view, query, workload.situation.rows.max(1), "rows of a cell").ok()?;
     let mut terms: Vec<String> = Vec::new();

@@ -40,7 +40,7 @@ fn of_query(workload: &Workload<'_>, query: &Query) -> Option<Cube> {
         Some(Dimension { column: name.clone(), grain: grain(workload, column, (&reads, query), 2)? })
     });
     let by: Vec<Dimension> = by.collect::<Option<_>>()?;
-    let group = Cube { by, sum: terms(workload, &reads, query)? };
+    let group = Cube { by, sum: terms(workload, &reads, query)?, max_cell_rows: None };
     let shape = one_hot::shape(schema, &group).ok()?;
     let asked = one_hot::compile(schema, (&group, &shape), query, workload.situation.rows.max(1));
     asked.is_some().then_some(group)

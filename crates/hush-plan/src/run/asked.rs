@@ -61,7 +61,8 @@ impl Asking<'_> {
         let by = self.shape.by()?.name.as_str();
         let dimension = |name: &String| Dimension { column: name.clone(), grain: Grain::Each };
         let by_of_view = self.run.within.iter().chain([&self.run.by]).map(dimension).collect();
-        let mut view = view_of(schema, &Cube { by: by_of_view, sum: self.run.sum.clone() }).ok()?;
+        let mut view =
+            view_of(schema, &Cube { by: by_of_view, sum: self.run.sum.clone(), max_cell_rows: None }).ok()?;
         let (alias, count) = (unused(&view, by), unused(&view, "rows of the segment"));
         let mut summed = schema.columns.iter().find(|column| column.name == by)?.clone();
         (summed.name, summed.protect, summed.purposes) = (alias.clone(), Protection::Encrypt, Vec::new());

@@ -15,6 +15,8 @@ pub struct Cube {
     pub by: Vec<Dimension>,
     /// What is added up beside rows: columns, with their squares, or expressions of columns, as SQL.
     pub sum: Vec<String>,
+    /// Rows that no cell will have more of, whatever the table: its numbers need fewer bits then. Without it a cell has room for all rows.
+    pub max_cell_rows: Option<u64>,
 }
 
 /// A dimension of a cube: a column, and how its values make cells.
@@ -108,7 +110,8 @@ impl Cube {
     pub(crate) fn written(&self, schema: &Schema) -> String {
         let by: Vec<String> = self.by.iter().map(|dimension| dimension.written(schema)).collect();
         let sum = quoted_list(self.sum.iter().map(String::as_str));
-        format!("{{ by = [{}], sum = {sum} }}", by.join(", "))
+        let most = self.max_cell_rows.map(|most| format!(", max_cell_rows = {most}")).unwrap_or_default();
+        format!("{{ by = [{}], sum = {sum}{most} }}", by.join(", "))
     }
 }
 
@@ -133,6 +136,7 @@ impl Schema {
             Cube {
                 by: vec![Dimension { column: hidden.name.clone(), grain: Grain::Each }],
                 sum: summed.map(|column| column.name.clone()).collect(),
+                max_cell_rows: None,
             }
         });
         self.groups.iter().cloned().chain(by).collect()

@@ -24,13 +24,15 @@ impl Reader<'_> {
         let items = value.get_ref().as_array().filter(|items| items.len() <= MAX_CUBES).ok_or_else(wrong)?;
         let cube = |item: &Value<'_>| {
             let table = item.get_ref().as_table().ok_or_else(wrong)?;
-            self.cube(table, schema)
+            self.cube(table, key, schema)
         };
         items.iter().map(cube).collect()
     }
 
-    fn cube(&self, table: &DeTable<'_>, schema: &Schema) -> Result<Cube, SchemaError> {
-        self.known_keys(table, &["by", "sum"], "a cube")?;
+    fn cube(&self, table: &DeTable<'_>, key: &str, schema: &Schema) -> Result<Cube, SchemaError> {
+        // Sums by hidden values are made for each row and have no cells that rows could fill.
+        let keys: &[&str] = if key == "cubes" { &["by", "max_cell_rows", "sum"] } else { &["by", "sum"] };
+        self.known_keys(table, keys, "a cube")?;
         let dimensions = table.get("by").map(|value| {
             let items = value.get_ref().as_array();
             let expected = "a list of columns, of months such as \"month(admitted)\", or of { column, bins } and { column, values }";
@@ -38,7 +40,9 @@ impl Reader<'_> {
             items.iter().map(|item| self.dimension(item, schema)).collect()
         });
         let sum = table.get("sum").map(|value| self.texts(value, "a cube", "sum")).transpose()?;
-        Ok(Cube { by: dimensions.transpose()?.unwrap_or_default(), sum: sum.unwrap_or_default() })
+        let most = table.get("max_cell_rows").map(|value| self.rows(value, "a cube", "max_cell_rows"));
+        let (by, sum) = (dimensions.transpose()?.unwrap_or_default(), sum.unwrap_or_default());
+        Ok(Cube { by, sum, max_cell_rows: most.transpose()? })
     }
 
     fn dimension(&self, item: &Value<'_>, schema: &Schema) -> Result<Dimension, SchemaError> {

@@ -176,12 +176,21 @@ impl Reader<'_> {
     }
 
     fn max_rows(&self, top: &DeTable<'_>) -> Result<u64, SchemaError> {
-        let Some(value) = top.get("max_rows") else { return Ok(DEFAULT_MAX_ROWS) };
+        top.get("max_rows").map_or(Ok(DEFAULT_MAX_ROWS), |value| self.rows(value, SCHEMA, "max_rows"))
+    }
+
+    /// A number of rows.
+    pub(super) fn rows(
+        &self,
+        value: &Value<'_>,
+        place: &'static str,
+        key: &'static str,
+    ) -> Result<u64, SchemaError> {
         let integer = value.get_ref().as_integer();
         integer
             .and_then(|integer| u64::from_str_radix(integer.as_str(), integer.radix()).ok())
             .filter(|rows| (1..=1 << 40).contains(rows))
-            .ok_or_else(|| self.wrong(value, SCHEMA, "max_rows", "a whole number from 1 to 2^40"))
+            .ok_or_else(|| self.wrong(value, place, key, "a whole number from 1 to 2^40"))
     }
 
     /// The table's name, which every server must be able to take.

@@ -332,7 +332,7 @@ table = "stays"
 max_rows = 5000
 cubes = [
   { by = ["month(admitted)", "smoker", { column = "age", bins = [18, 65] }, { column = "ward", values = ["A", "B \"x\""] }], sum = ["charges", "charges * age"] },
-  { by = ["disc"], sum = [] },
+  { by = ["disc"], sum = [], max_cell_rows = 4095 },
 ]
 [columns.admitted]
 type = "date"
@@ -362,7 +362,8 @@ protect = "encrypt"
 fn cubes_are_read_written_and_refused() {
     let schema = from_toml(WITH_CUBES).unwrap();
     crate::cube::check(&schema).unwrap();
-    assert_eq!(schema.cubes.len(), 2);
+    let most: Vec<Option<u64>> = schema.cubes.iter().map(|cube| cube.max_cell_rows).collect();
+    assert_eq!(most, [None, Some(4095)]);
     let text = to_toml(&schema);
     assert_eq!(from_toml(&text).as_ref(), Ok(&schema), "{text}");
     for (from, to, code, words) in [
@@ -372,6 +373,10 @@ fn cubes_are_read_written_and_refused() {
         ("by = [\"disc\"]", "by = [\"charges\"]", "HUSH-S014", "cube 2: it would have 4294967296 cells"),
         ("by = [\"disc\"]", "bye = [\"disc\"]", "HUSH-S006", "unknown key bye"),
         ("\"charges * age\"", "\"charges / age\"", "HUSH-S014", "cannot be added up"),
+        ("4095", "0", "HUSH-S008", "max_cell_rows"),
+        ("4095", "-1", "HUSH-S008", "max_cell_rows"),
+        ("4095", "\"many\"", "HUSH-S008", "max_cell_rows"),
+        ("cubes = [", "group = [", "HUSH-S006", "unknown key max_cell_rows"),
     ] {
         assert!(WITH_CUBES.contains(from), "{from}");
         let read = from_toml(&WITH_CUBES.replacen(from, to, 1));
