@@ -2,7 +2,7 @@
 //! Graphs of planned queries, and where their drawing puts things.
 
 use crate::graph::{Graph, GraphNode};
-use crate::limits::Limits;
+use crate::limits::{Limits, WayName};
 use crate::physical::plan_query;
 use crate::predict::Site;
 use crate::sql::parse;
@@ -23,7 +23,10 @@ fn graph(text: &str) -> Graph {
     let schema = patients();
     let encodings = encodings_for(&schema, &[text]);
     let query = parse(&schema, text).unwrap();
-    plan_query(&schema, &encodings, &Site::local(6000), "00ff", &query, &Limits::default()).unwrap().graph
+    // Results of rows by the server, and not columns that come back.
+    let way = (!query.is_grouped()).then_some(WayName::Rows);
+    let limits = Limits { way, ..Limits::default() };
+    plan_query(&schema, &encodings, &Site::local(6000), "00ff", &query, &limits).unwrap().graph
 }
 
 /// `(x, y, width, height)` of every element `name`.

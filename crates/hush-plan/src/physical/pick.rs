@@ -9,7 +9,7 @@ use crate::predict::{ASSUMED_GROUPS, Price, Site};
 use crate::report::{Turn, Way};
 use crate::ways::Proposal;
 
-/// How much quicker rows that come back have to be than sums of a server. Predictions are hardly better.
+/// How much quicker rows that come back have to be than sums of a server, beyond what every query takes. Predictions are hardly better.
 const CLEARLY: f64 = 1.3;
 
 /// Rows of tables for which ways are compared, to find where they are even.
@@ -85,7 +85,8 @@ impl Planner<'_> {
         match (least(false), least(true)) {
             (Some((place, (computed, _))), Some((instead, (back, _)))) => {
                 let is_small = back.bytes_down <= self.limits.max_answer_bytes;
-                if is_small && seconds(back) * CLEARLY < seconds(computed) { instead } else { place }
+                let beyond = |price| (seconds(price) - self.site.profile.once_s()).max(0.0);
+                if is_small && beyond(back) * CLEARLY < beyond(computed) { instead } else { place }
             }
             (computed, back) => computed.or(back).map_or(0, |(place, _)| place),
         }

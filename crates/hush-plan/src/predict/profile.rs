@@ -16,6 +16,9 @@ const CROWDING_LIMIT: f64 = 1024.0;
 /// Bytes above which no program is believed to be, without data.
 const BASE_LIMIT: u64 = 1 << 40;
 
+/// What a query engine takes for a further question, of what it takes for its first.
+const FURTHER_QUERY: f64 = 0.1;
+
 /// Unit costs of one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +43,7 @@ pub struct MachineProfile {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitCosts {
-    /// A query of the engine for clear columns, whatever its rows.
+    /// The first question to a query engine, whatever its rows.
     pub query: f64,
     /// One number of a clear column, or one value of an expression over clear columns.
     pub clear_cell: f64,
@@ -203,16 +206,24 @@ impl MachineProfile {
             + units.owner_cell * work.owner_cells as f64
             + units.owner_windowed * work.owner_windowed as f64
             + units.owner_group * work.owner_groups as f64;
+        // Whoever is asked first starts the query engine: the server for what it adds up, the owner for rows.
+        let first = if work.queries == 0 { units.query } else { 0.0 };
         Times {
             server_s: units.query * work.queries as f64
                 + reading
                 + shared(units.in_chunks(work), prediction.busy_threads),
             owner_s: units.owner_query
-                + units.query * work.owner_queries as f64
+                + first
+                + FURTHER_QUERY * units.query * work.owner_queries as f64
                 + arrays
                 + shared(units.of_owner(work), prediction.owner_threads)
                 + shared(units.owner_regrouped * work.owner_regrouped as f64, self.threads),
         }
+    }
+
+    /// Seconds that every query takes, whatever is asked.
+    pub(crate) fn once_s(&self) -> f64 {
+        self.units.query + self.units.owner_query
     }
 
     /// How many times longer a unit takes with so many busy threads than with one.
