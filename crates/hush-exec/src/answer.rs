@@ -20,9 +20,9 @@ use hush_table::{Digest, PackedSums};
 use crate::parts::PartSet;
 
 pub use crate::conform::{Strata, SumBlock, SumPlace, sum_blocks};
-pub(crate) use clear::{ROW, write_clear, write_matching};
+pub(crate) use clear::{write_clear, write_matching};
 pub use numbers::RowNumbers;
-pub(crate) use numbers::{bytes_of_first, bytes_of_some};
+pub(crate) use numbers::{ROW, bytes_of_first, bytes_of_some};
 pub use pieces::RunPieces;
 pub(crate) use pieces::pieces_bytes;
 pub(crate) use write::{AnswerHead, RowsChunkParts, Section, encode_aggregate, encode_rows};

@@ -56,7 +56,7 @@ pub(super) fn merge(
 ) -> Result<RecordBatch, ClientError> {
     let Asked { table, owner, .. } = *asked;
     let matching = Matching::of(table, task, answer)?;
-    let clear = &matching.numbered()?;
+    let clear = &matching.numbers.before(&matching.clear)?;
     let outputs = Outputs { owner, task, clear, programs: Programs::new(asked, task)?, errors };
     let places = matching.places(chunks)?;
     let covered = places.last().map_or(0, |(range, _)| range.end);
@@ -205,17 +205,6 @@ impl Matching {
         }
         let parts = manifest.placed_parts().map(|(place, _)| place).collect();
         Ok(Self { numbers, clear, parts })
-    }
-
-    /// The clear columns behind the numbers of the rows.
-    fn numbered(&self) -> Result<RecordBatch, ClientError> {
-        let numbers: ArrayRef = Arc::new(self.numbers.to_array());
-        let columns: Vec<ArrayRef> = std::iter::once(numbers).chain(self.clear.columns().to_vec()).collect();
-        let number = Arc::new(Field::new(ROW, DataType::UInt64, false));
-        let described = self.clear.schema();
-        let fields = std::iter::once(number).chain(described.fields().iter().cloned());
-        let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
-        Ok(RecordBatch::try_new(schema.into(), columns)?)
     }
 
     /// How many rows from `at` on lie below the row `end`.

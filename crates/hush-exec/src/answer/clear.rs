@@ -10,7 +10,7 @@ use arrow::array::{
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use arrow::datatypes::{DataType, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::root_as_message;
@@ -99,19 +99,6 @@ pub(super) fn read_matching(bytes: &[u8], rows: u64) -> Result<(RowNumbers, Reco
     Ok((numbers::unpack(packed, rows)?, others))
 }
 
-/// Columns of matching rows behind their numbers.
-///
-/// # Errors
-/// [`AnswerError::Clear`] for other numbers than rows.
-pub(super) fn numbered(numbers: &RowNumbers, others: &RecordBatch) -> Result<RecordBatch, AnswerError> {
-    let number = Field::new(ROW, DataType::UInt64, false);
-    let schema = others.schema();
-    let fields: Vec<_> = std::iter::once(Arc::new(number)).chain(schema.fields().iter().cloned()).collect();
-    let numbers: ArrayRef = Arc::new(numbers.to_array());
-    let columns = std::iter::once(numbers).chain(others.columns().iter().cloned());
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.collect()).map_err(|_| AnswerError::Clear)
-}
-
 /// The numbers in the first column, and the other columns.
 ///
 /// # Errors
@@ -195,7 +182,5 @@ fn is_uncompressed(bytes: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// The column of the row numbers.
-pub(crate) const ROW: &str = "row";
 /// The marker before the length of each message.
 const CONTINUATION: [u8; 4] = [0xff; 4];

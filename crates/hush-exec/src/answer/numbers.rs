@@ -5,13 +5,19 @@
 //! *Source.* Lemire et al., Roaring bitmaps: implementation of an optimized software library (2018); the portable 64-bit serialisation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use arrow::array::{Array, UInt64Array};
+use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
 use roaring::RoaringTreemap;
 
 use super::AnswerError;
 use crate::ExecError;
 
+/// The column of the row numbers.
+pub(crate) const ROW: &str = "row";
 /// Rows that a container of the bitmap is for.
 const CONTAINER_ROWS: u64 = 1 << 16;
 /// Bytes of a container with a bit for each row.
@@ -93,6 +99,19 @@ impl RowNumbers {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The numbers as a column named `row`, and other columns behind it.
+    ///
+    /// # Errors
+    /// [`ArrowError`] for other numbers than rows.
+    pub fn before(&self, others: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let number = Arc::new(Field::new(ROW, DataType::UInt64, false));
+        let described = others.schema();
+        let fields: Vec<_> = std::iter::once(number).chain(described.fields().iter().cloned()).collect();
+        let numbers: ArrayRef = Arc::new(self.to_array());
+        let columns = std::iter::once(numbers).chain(others.columns().iter().cloned());
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.collect())
     }
 
     /// The numbers.

@@ -7,7 +7,7 @@
 use arrow::array::RecordBatch;
 use hush_table::{Digest, PackedSums};
 
-use super::clear::{count_matching, numbered, read_clear, read_matching, unnumbered};
+use super::clear::{count_matching, read_clear, read_matching, unnumbered};
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
     EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, RANGE_BYTES, RowNumbers,
@@ -124,7 +124,7 @@ impl<'a> Answer<'a> {
             }
             EncryptedHalf::Rows(_) => {
                 let (numbers, columns) = read_matching(self.clear, rows)?;
-                numbered(&numbers, &columns)
+                numbers.before(&columns).map_err(|_| AnswerError::Clear)
             }
         }
     }
