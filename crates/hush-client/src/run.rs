@@ -29,7 +29,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub(crate) use self::columns::RunValues;
 use self::columns::pack;
 pub(crate) use self::index::{RunIndex, Segment};
-pub(crate) use self::open::{BlockRows, OpenRun, OpenRuns, PartRun};
+pub(crate) use self::open::{BlockRows, GroupSegments, OpenRun, OpenRuns, PartRun};
 use crate::cube::rows_of;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;

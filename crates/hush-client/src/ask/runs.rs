@@ -3,6 +3,9 @@
 //! answer with the rows of the parts without the run.
 
 mod choose;
+mod first;
+mod rising;
+mod units;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,15 +17,17 @@ use arrow::record_batch::RecordBatch;
 use hush_encode::arrow_type;
 use hush_exec::answer::{Answer, EncryptedHalf, RowsChunk};
 use hush_plan::plan::{CellsQuery, OwnQuery, PLAN_FORMAT, RowsTask, RunQuery, RunRead, RunTask, Task};
-use hush_plan::run::RunShape;
+use hush_plan::run::{RunColumn, RunShape};
 use hush_plan::schema::Column;
 use hush_plan::{QueryPlan, Schema, ServerPlan, WayName};
 use hush_remote::{Progress, Silent};
 use hush_table::manifest::PartPlace;
+use hush_table::source::ColumnData;
 use hush_table::{Digest, Manifest, PartEntry};
 use rayon::prelude::*;
 
 use self::choose::Choice;
+use self::units::{Counting, Place};
 use super::{Asked, answer_error, cells, gathered, own, rows, serialised};
 use crate::account::Moved;
 use crate::error::ClientError;
@@ -56,7 +61,7 @@ impl OwnedTable {
         progress: &dyn Progress,
     ) -> Result<Option<Moved>, ClientError> {
         let (Some(query), Task::Rows(RowsTask { run: Some(task), .. })) =
-            (&plan.owner.run, &mut plan.server.task)
+            (&mut plan.owner.run, &mut plan.server.task)
         else {
             return Ok(Some(Moved::default()));
         };
@@ -64,7 +69,7 @@ impl OwnedTable {
         let (runs, moved) = self.open_runs(task.number, &shape, progress)?;
         let beside = self.manifest.manifest().parts.iter().filter(|part| !part.has_run(task.number));
         let beside = beside.map(PartEntry::living_rows).sum();
-        let blocks = Choice { table: self, shape: &shape, runs: &runs, beside }.blocks(query)?;
+        let (needed, blocks) = Choice { table: self, shape: &shape, runs: &runs, beside }.blocks(query)?;
         let bytes = blocks
             .iter()
             .zip(runs.iter())
@@ -80,6 +85,7 @@ impl OwnedTable {
         }
         if let RunRead::Blocks { of_parts, .. } = &mut task.read {
             *of_parts = blocks;
+            query.needed = needed;
         }
         Ok(Some(moved))
     }
@@ -179,90 +185,112 @@ pub(super) fn answer(
     let run = task.run.as_ref().ok_or_else(other)?;
     let shape = asked.table.run_shape(query, run)?;
     let (runs, _) = asked.table.open_runs(run.number, &shape, &Silent)?;
-    let blocks = blocks(asked, (&shape, &runs), run, answer)?;
+    let mut blocks = blocks(asked, (&shape, &runs), (query, run), answer)?;
+    first::keep_first(shape.by().ok_or_else(missing)?, &mut blocks, query);
     let schema = own::opened_schema(&asked.table.half.schema, own);
-    let (mut batch, mut numbers) = opened(&schema, (&shape, &runs), &blocks)?;
     let (beside, more) = rows_beside(asked, (&schema, own), (task, run.number), answer, chunks)?;
-    batch = concat_batches(&batch.schema(), [&batch, &beside])?;
+    if let Some(cells) = &plan.owner.cells {
+        let merged = on_cells(asked, (&shape, &runs, &blocks), (query, cells), (&schema, &beside))?;
+        return finish(merged, &plan.owner.final_sql);
+    }
+    let batch = opened(&schema, (&shape, &runs), &blocks)?;
+    let batch = concat_batches(&batch.schema(), [&batch, &beside])?;
+    let mut numbers = Vec::with_capacity(batch.num_rows());
+    for (run, blocks) in runs.iter().zip(&blocks) {
+        let of_run = blocks.values().flat_map(|block| &block.numbers);
+        numbers.extend(of_run.map(|number| run.first_row + u64::from(*number)));
+    }
     numbers.extend(more);
-    let Some(cells) = &plan.owner.cells else {
-        // In the order of the table, which settles ties.
-        let order = sort_to_indices(&UInt64Array::from(numbers), None, None)?;
-        return own::on_batch(asked, own, schema, &take_record_batch(&batch, &order)?);
-    };
-    let merged = on_cells(asked, (&shape, &runs, &blocks), cells, (&schema, &batch))?;
-    finish(merged, &plan.owner.final_sql)
+    // In the order of the table, which settles ties.
+    let order = sort_to_indices(&UInt64Array::from(numbers), None, None)?;
+    own::on_batch(asked, own, schema, &take_record_batch(&batch, &order)?)
 }
 
 /// Blocks of each run, by their places.
 type Blocks = Vec<BTreeMap<u32, BlockRows>>;
 
-/// Opens the blocks of an answer.
+/// Opens the blocks of an answer, and gives the rows of those that the question needs.
 fn blocks(
     asked: &Asked<'_>,
     (shape, runs): (&RunShape, &[PartRun]),
-    run: &RunTask,
+    (query, run): (&RunQuery, &RunTask),
     answer: &Answer<'_>,
 ) -> Result<Blocks, ClientError> {
     let other = || ClientError::Answer { what: "it does not have the blocks that were asked for".into() };
     let RunRead::Blocks { of_parts, .. } = &run.read else { return Err(other()) };
     let manifest = asked.table.manifest.manifest();
     let pieces = pieces_of(answer, manifest, run.number)?;
-    let opened = pieces.into_par_iter().zip(runs).zip(of_parts).map(|((sealed, part), places)| {
+    if [pieces.len(), of_parts.len(), query.needed.len()] != [runs.len(); 3] {
+        return Err(other());
+    }
+    let of_parts = of_parts.par_iter().zip(&query.needed);
+    let opened = pieces.into_par_iter().zip(runs).zip(of_parts).map(|((sealed, part), (places, needed))| {
         let size = part.block_bytes as usize;
         if sealed.bytes.len() != places.len() * size {
             return Err(other());
         }
         let key = &asked.table.keys.of(manifest, part.domain)?.runs;
-        let blocks = places.iter().zip(sealed.bytes.chunks_exact(size.max(1)));
-        blocks.map(|(place, block)| Ok((*place, part.open.block(shape, key, *place, block)?))).collect()
+        let mut rows = BTreeMap::new();
+        for (place, block) in places.iter().zip(sealed.bytes.chunks_exact(size.max(1))) {
+            // Those that fill up have to be those of their places, too.
+            let plain = part.open.block(key, *place, block)?;
+            if needed.binary_search(place).is_ok() {
+                rows.insert(*place, part.open.rows(shape, *place, &plain)?);
+            }
+        }
+        Ok(rows)
     });
     on_threads(asked.table.costs.threads, || opened.collect())
 }
 
-/// The columns of a schema, of all rows of some blocks, and the numbers of these rows in the table.
+/// The columns of a schema, of all rows of some blocks.
 fn opened(
     schema: &Schema,
     (shape, runs): (&RunShape, &[PartRun]),
     blocks: &Blocks,
-) -> Result<(RecordBatch, Vec<u64>), ClientError> {
-    let missing = || ClientError::Internal { what: "a run lacks a column that it is asked for" };
-    let mut numbers = Vec::new();
-    for (run, blocks) in runs.iter().zip(blocks) {
-        let of_run = blocks.values().flat_map(|block| &block.numbers);
-        numbers.extend(of_run.map(|number| run.first_row + u64::from(*number)));
-    }
-    let described = hush_encode::clear_schema(schema);
-    let mut columns: Vec<ArrayRef> = Vec::new();
-    for field in described.fields() {
+) -> Result<RecordBatch, ClientError> {
+    let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
+    for field in hush_encode::clear_schema(schema).fields() {
         let column = schema.column(field.name()).ok_or_else(missing)?;
-        let place = shape.columns.iter().position(|known| known.name == column.name).ok_or_else(missing)?;
-        let form = shape.columns.get(place).ok_or_else(missing)?;
-        let mut values = RunValues::empty(form);
-        for (run, blocks) in runs.iter().zip(blocks) {
-            for (block, rows) in blocks {
-                match place.checked_sub(shape.within) {
-                    Some(place) => values.append(rows.columns.get(place).ok_or_else(missing)?.clone()),
-                    None => {
-                        let segments = run.open.segments_of(*block).iter();
-                        let groups = segments.flat_map(|segment| {
-                            std::iter::repeat_n(segment.group as usize, segment.rows as usize)
-                        });
-                        values.append(run.open.index.within.get(place).ok_or_else(missing)?.at(groups));
-                    }
+        let (place, described) = column_of(shape, &column.name)?;
+        let values = values_of((shape, place), runs, blocks)?;
+        columns.push(cast(&values.array(column, described.form)?, &arrow_type(column.kind))?);
+        fields.push(Field::new(field.name(), field.data_type().clone(), true));
+    }
+    let rows = blocks.iter().flat_map(BTreeMap::values).map(|block| block.numbers.len()).sum();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?)
+}
+
+fn missing() -> ClientError {
+    ClientError::Internal { what: "a run lacks a column that it is asked for" }
+}
+
+/// A column of a run, and its place.
+fn column_of<'s>(shape: &'s RunShape, name: &str) -> Result<(usize, &'s RunColumn), ClientError> {
+    let mut columns = shape.columns.iter().enumerate();
+    columns.find(|(_, column)| column.name == name).ok_or_else(missing)
+}
+
+/// The values of a column, of all rows of some blocks.
+fn values_of(
+    (shape, place): (&RunShape, usize),
+    runs: &[PartRun],
+    blocks: &Blocks,
+) -> Result<RunValues, ClientError> {
+    let mut values = RunValues::empty(shape.columns.get(place).ok_or_else(missing)?);
+    for (run, blocks) in runs.iter().zip(blocks) {
+        for rows in blocks.values() {
+            match place.checked_sub(shape.within) {
+                Some(place) => values.extend(rows.columns.get(place).ok_or_else(missing)?),
+                None => {
+                    let groups = rows.groups.iter().map(|group| *group as usize);
+                    values.append(run.open.index.within.get(place).ok_or_else(missing)?.at(groups));
                 }
             }
         }
-        columns.push(cast(&values.array(column, form.form)?, &arrow_type(column.kind))?);
     }
-    let fields: Vec<Field> = described
-        .fields()
-        .iter()
-        .map(|field| Field::new(field.name(), field.data_type().clone(), true))
-        .collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(numbers.len()));
-    let batch = RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), columns, &options)?;
-    Ok((batch, numbers))
+    Ok(values)
 }
 
 /// The rows of the parts without the run, and their numbers in the table.
@@ -287,55 +315,65 @@ fn rows_beside(
     Ok((own::opened(schema, own, &left)?, numbers))
 }
 
-/// Builds `merged`, as for sums of a server, from the segments that stayed closed and the rows of the others.
+/// Builds `merged`, as for sums of a server, from the segments that stayed closed, the rows of the others, and those of parts without the run.
 fn on_cells(
     asked: &Asked<'_>,
     (shape, runs, blocks): (&RunShape, &[PartRun], &Blocks),
-    cells: &CellsQuery,
-    (schema, batch): (&Schema, &RecordBatch),
+    (query, cells): (&RunQuery, &CellsQuery),
+    (schema, beside): (&Schema, &RecordBatch),
 ) -> Result<RecordBatch, ClientError> {
-    let missing = || ClientError::Internal { what: "a run lacks a column that it is asked for" };
-    let closed = || {
-        runs.iter().zip(blocks).flat_map(|(run, blocks)| {
-            let segments = run.open.index.segments.iter().enumerate();
-            let closed = segments.filter(|(_, segment)| !blocks.contains_key(&segment.block));
-            closed.map(move |(place, segment)| (&run.open.index, place, segment))
-        })
+    // A column of all rows, the opened ones first; of a column that is not read all rows are alike.
+    let values = |name: &str| {
+        let (place, described) = column_of(shape, name)?;
+        let mut values = values_of((shape, place), runs, blocks)?;
+        let more = match beside.column_by_name(name) {
+            Some(more) => RunValues::of(described, &ColumnData::Array(more.clone()))?,
+            None => Some(RunValues::missing(described, beside.num_rows())),
+        };
+        values.append(more.ok_or(ClientError::Overflow)?);
+        Ok::<_, ClientError>(values)
     };
+    let by = shape.by().ok_or_else(missing)?;
+    let order = values(&by.name)?;
+    let mut described = vec![shape.lanes.first().ok_or_else(missing)?.clone()];
+    for lane in &cells.lanes {
+        described.push(shape.lanes.get(*lane).ok_or_else(missing)?.clone());
+    }
+    let narrow = RunShape { lanes: described, ..shape.clone() };
+    let mut lanes = Vec::new();
+    if !cells.lanes.is_empty() {
+        let batch = opened(schema, (shape, runs), blocks)?;
+        let batch = concat_batches(&batch.schema(), [&batch, beside])?;
+        let of_rows = lanes_of(&narrow, schema, &cells::row_batch(schema, &batch))?;
+        // The first lane of a shape is the number of rows.
+        lanes = cells.lanes.iter().map(|lane| lane.saturating_sub(1)).zip(of_rows).collect();
+    }
+    let units = Counting { by, runs, blocks, values: &order, lanes: &lanes }.units(query);
     let read = |column: &&Column| cells.clear.contains(&column.name);
     let mut columns = Vec::new();
     for column in schema.columns.iter().filter(read) {
-        let place = shape.columns.iter().position(|known| known.name == column.name).ok_or_else(missing)?;
-        let form = shape.columns.get(place).ok_or_else(missing)?;
-        let mut values = RunValues::empty(form);
-        for (index, segment, found) in closed() {
-            let key = match index.within.get(place).filter(|_| place < shape.within) {
-                Some(of_groups) => of_groups.key(form.form, found.group as usize),
-                None => index.firsts.key(form.form, segment),
+        let (place, described) = column_of(shape, &column.name)?;
+        let other = if column.name == by.name { None } else { Some(values(&column.name)?) };
+        let of_rows = other.as_ref().unwrap_or(&order);
+        let mut picked = RunValues::empty(described);
+        for unit in &units.places {
+            let key = match *unit {
+                Place::Row(row) => of_rows.key(described.form, row),
+                Place::Segment(run, segment) => {
+                    let index = &runs.get(run).ok_or_else(missing)?.open.index;
+                    let group = index.segments.get(segment).ok_or_else(missing)?.group as usize;
+                    match index.within.get(place).filter(|_| place < shape.within) {
+                        Some(of_groups) => of_groups.key(described.form, group),
+                        None => index.firsts.key(described.form, segment),
+                    }
+                }
             };
-            values.push(form.form, key.as_ref());
+            picked.push(described.form, key.as_ref());
         }
-        let of_segments = cast(&values.array(column, form.form)?, &arrow_type(column.kind))?;
-        let of_rows = batch.column_by_name(&column.name).ok_or_else(missing)?;
-        columns.push((column.clone(), arrow::compute::concat(&[&of_segments, of_rows])?));
+        columns
+            .push((column.clone(), cast(&picked.array(column, described.form)?, &arrow_type(column.kind))?));
     }
-    let mut lanes = vec![shape.lanes.first().ok_or_else(missing)?.clone()];
-    for lane in &cells.lanes {
-        lanes.push(shape.lanes.get(*lane).ok_or_else(missing)?.clone());
-    }
-    let narrow = RunShape { lanes, ..shape.clone() };
-    let of_rows = lanes_of(&narrow, schema, &cells::row_batch(schema, batch))?;
-    let mut sums = Vec::new();
-    for ((lane, of_rows), described) in cells.lanes.iter().zip(of_rows).zip(narrow.lanes.iter().skip(1)) {
-        let of_segment = |(_, _, segment): (_, _, &crate::run::Segment)| {
-            lane.checked_sub(1).and_then(|lane| segment.sums.get(lane)).copied().ok_or_else(missing)
-        };
-        let of_segments = closed().map(of_segment).collect::<Result<Vec<i128>, _>>()?;
-        let quantity = described.quantity.clone().ok_or_else(missing)?;
-        sums.push((quantity, [of_segments, of_rows].concat()));
-    }
-    let counts = closed().map(|(_, _, segment)| i64::from(segment.rows));
-    let counts = counts.chain(std::iter::repeat_n(1, batch.num_rows())).collect();
-    let local = cells::counted(asked, columns, (&cells.count, counts), sums)?;
+    let quantities = narrow.quantities().into_iter().zip(units.sums).collect();
+    let local = cells::counted(asked, columns, (&cells.count, units.rows), quantities)?;
     gathered::grouped_here(&local, asked.owner, cells.predicate.as_ref(), &cells.task)
 }

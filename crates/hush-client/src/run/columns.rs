@@ -71,6 +71,15 @@ impl RunValues {
         Self { data, valid: Vec::new() }
     }
 
+    /// Of so many rows without a value.
+    pub(crate) fn missing(column: &RunColumn, rows: usize) -> Self {
+        let data = match number_form(column.form) {
+            Some(_) => Data::Numbers(vec![0; rows]),
+            None => Data::Texts(vec![String::new(); rows]),
+        };
+        Self { data, valid: vec![false; rows] }
+    }
+
     /// Numbers that nobody misses.
     pub(crate) fn numbers(numbers: Vec<u128>) -> Self {
         Self { data: Data::Numbers(numbers), valid: Vec::new() }
@@ -183,6 +192,20 @@ impl RunValues {
         match (&mut self.data, &mut more.data) {
             (Data::Numbers(numbers), Data::Numbers(more)) => numbers.append(more),
             (Data::Texts(texts), Data::Texts(more)) => texts.append(more),
+            // Columns have one form.
+            _ => {}
+        }
+    }
+
+    /// Adds those of further rows once more.
+    pub(crate) fn extend(&mut self, more: &Self) {
+        if !(self.valid.is_empty() && more.valid.is_empty()) {
+            self.valid.resize(self.len(), true);
+            self.valid.extend((0..more.len()).map(|row| more.has(row)));
+        }
+        match (&mut self.data, &more.data) {
+            (Data::Numbers(numbers), Data::Numbers(more)) => numbers.extend_from_slice(more),
+            (Data::Texts(texts), Data::Texts(more)) => texts.extend_from_slice(more),
             // Columns have one form.
             _ => {}
         }

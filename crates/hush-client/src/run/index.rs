@@ -109,14 +109,12 @@ impl RunIndex {
         bytes.iter().all(|byte| *byte == 0).then_some(Self { segments: read, firsts, within, lasts })
     }
 
-    /// The first value of a segment, and one that none of it is above; `None` if `by` is missing in it.
-    pub(crate) fn bounds(&self, by: &RunColumn, segment: usize) -> Option<(Key, Key)> {
-        let first = self.firsts.key(by.form, segment)?;
+    /// A value that none of a segment is above; `None` if `by` is missing in it.
+    pub(crate) fn last(&self, by: &RunColumn, segment: usize) -> Option<Key> {
         let group = self.segments.get(segment)?.group;
         let next = self.segments.get(segment + 1).filter(|next| next.group == group);
         let next = next.and_then(|_| self.firsts.key(by.form, segment + 1));
-        let last = next.or_else(|| self.lasts.key(by.form, group as usize))?;
-        Some((first, last))
+        next.or_else(|| self.lasts.key(by.form, group as usize)).filter(|_| self.firsts.has(segment))
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_keys::SealKey;
 use hush_plan::run::{RunColumn, RunShape};
-use hush_table::RunsId;
+use hush_table::{Digest, RunsId};
+use zeroize::Zeroizing;
 
 use super::columns::{RunValues, unpack};
 use super::index::{RunIndex, Segment};
@@ -21,13 +22,41 @@ pub(crate) struct OpenRun {
     number: u32,
     pub(crate) index: RunIndex,
     /// Where the segments of each block are in the index, by its place in the file.
-    blocks: BTreeMap<u32, Range<usize>>,
+    pub(crate) blocks: BTreeMap<u32, Range<usize>>,
+    /// The digest of the order of its blocks, which nobody else knows.
+    pub(crate) order: Digest,
+    /// The groups of its segments, as they stand in the index.
+    pub(crate) groups: Vec<GroupSegments>,
+    /// How many rows stand before each segment, and all of them at the end.
+    rows_before: Vec<u64>,
+}
+
+impl BlockRows {
+    /// Drops all rows but these.
+    pub(crate) fn keep(&mut self, rows: &[usize]) {
+        let some = |of: &[u32]| rows.iter().filter_map(|row| of.get(*row)).copied().collect();
+        (self.numbers, self.groups) = (some(&self.numbers), some(&self.groups));
+        self.columns.iter_mut().for_each(|values| *values = values.at(rows.iter().copied()));
+    }
+}
+
+/// The segments of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupSegments {
+    /// Its number.
+    pub(crate) group: u32,
+    /// Those with values of `by`, which rise.
+    pub(crate) rising: Range<usize>,
+    /// Those without, behind them.
+    pub(crate) missing: Range<usize>,
 }
 
 /// Rows of a block.
 pub(crate) struct BlockRows {
     /// The number of each in its part, 0 where the run does not have it.
     pub(crate) numbers: Vec<u32>,
+    /// The group of each.
+    pub(crate) groups: Vec<u32>,
     /// `by` and the columns behind it.
     pub(crate) columns: Vec<RunValues>,
 }
@@ -56,7 +85,20 @@ impl OpenRun {
             }
             range.end = place + 1;
         }
-        Ok(Self { id, number, index, blocks })
+        let order: Vec<u8> = index.segments.iter().flat_map(|segment| segment.block.to_le_bytes()).collect();
+        let before = |before: &mut u64, segment: &Segment| {
+            let rows = u64::from(segment.rows);
+            Some(std::mem::replace(before, *before + rows) + rows)
+        };
+        let rows_before = std::iter::once(0).chain(index.segments.iter().scan(0, before)).collect();
+        let groups = groups_of(&index);
+        Ok(Self { id, number, index, blocks, order: Digest::of(&order), groups, rows_before })
+    }
+
+    /// Rows of some segments.
+    pub(crate) fn rows_of(&self, segments: &Range<usize>) -> u64 {
+        let before = |place: usize| self.rows_before.get(place).copied().unwrap_or_default();
+        before(segments.end.max(segments.start)) - before(segments.start)
     }
 
     /// The segments of the block at a place.
@@ -71,26 +113,63 @@ impl OpenRun {
     /// [`ClientError::Answer`] for bytes that were not sealed for it.
     pub(crate) fn block(
         &self,
-        shape: &RunShape,
         key: &SealKey,
         place: u32,
         sealed: &[u8],
-    ) -> Result<BlockRows, ClientError> {
-        let other = || ClientError::Answer { what: "a block of a run is not that of its place".into() };
-        let plain = key.open(&place_of((&self.id, self.number), Some(place)), sealed).map_err(|_| other())?;
+    ) -> Result<Zeroizing<Vec<u8>>, ClientError> {
+        key.open(&place_of((&self.id, self.number), Some(place)), sealed).map_err(|_| other_block())
+    }
+
+    /// The rows of the block at a place, of its bytes.
+    ///
+    /// # Errors
+    /// [`ClientError::Answer`] for bytes that are no such rows.
+    pub(crate) fn rows(&self, shape: &RunShape, place: u32, plain: &[u8]) -> Result<BlockRows, ClientError> {
         let rows = self.segments_of(place).iter().map(|segment| segment.rows).sum();
         let number = row_number();
         let numbered = shape.has_numbers.then_some(&number);
         let columns: Vec<&RunColumn> =
             numbered.into_iter().chain(shape.columns.iter().skip(shape.within)).collect();
-        let mut values = unpack(&columns, rows, &mut plain.as_slice()).ok_or_else(other)?;
+        let mut values = unpack(&columns, rows, &mut &*plain).ok_or_else(other_block)?;
         let columns = values.split_off(usize::from(shape.has_numbers));
         let numbers = match values.first().and_then(RunValues::as_numbers) {
             Some(numbers) => numbers.iter().map(|number| *number as u32).collect(),
             None => vec![0; rows as usize],
         };
-        Ok(BlockRows { numbers, columns })
+        let groups = self.segments_of(place).iter();
+        let groups = groups.flat_map(|segment| std::iter::repeat_n(segment.group, segment.rows as usize));
+        Ok(BlockRows { numbers, groups: groups.collect(), columns })
     }
+}
+
+fn other_block() -> ClientError {
+    ClientError::Answer { what: "a block of a run is not that of its place".into() }
+}
+
+/// The groups of an index. Missing values stand behind the others.
+fn groups_of(index: &RunIndex) -> Vec<GroupSegments> {
+    let mut groups: Vec<GroupSegments> = Vec::new();
+    for (place, segment) in index.segments.iter().enumerate() {
+        let has_values = index.firsts.has(place);
+        match groups.last_mut() {
+            Some(last) if last.group == segment.group && (!has_values || last.missing.is_empty()) => {
+                let end = if has_values { &mut last.rising.end } else { &mut last.missing.end };
+                *end = place + 1;
+                if has_values {
+                    last.missing = place + 1..place + 1;
+                }
+            }
+            _ => {
+                let end = place + usize::from(has_values);
+                groups.push(GroupSegments {
+                    group: segment.group,
+                    rising: place..end,
+                    missing: end..place + 1,
+                });
+            }
+        }
+    }
+    groups
 }
 
 /// The run of a part of a table.

@@ -18,6 +18,8 @@ pub struct RunQuery {
     pub segments: Option<SegmentsQuery>,
     /// What is opened beside.
     pub opens: Opens,
+    /// Places of the blocks that it needs, of each part with the run; the others that come fill up. Known once the indexes are open.
+    pub needed: Vec<Vec<u32>>,
 }
 
 /// A query on a table with a row for each piece of a segment between two cuts.

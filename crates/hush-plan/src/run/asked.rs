@@ -77,7 +77,8 @@ impl Asking<'_> {
         let Scan { cuts, sides, ranks, conditions, .. } = scan;
         let (cuts, least) = (sorted(cuts), sides + 2 * ranks.len());
         let segments = self.of_segments(query.filter.clone(), query.keys.clone(), conditions);
-        let run = RunQuery { place: self.place, cuts, least, segments, opens: Opens::Parted(ranks) };
+        let opens = Opens::Parted(ranks);
+        let run = RunQuery { place: self.place, cuts, least, segments, opens, needed: Vec::new() };
         Some((run, OnRun { grouped, lanes, count }))
     }
 
@@ -111,7 +112,8 @@ impl Asking<'_> {
             None => return None,
         };
         let segments = filter.and_then(|filter| self.of_segments(Some(filter), Vec::new(), Vec::new()));
-        Some(RunQuery { place: self.place, cuts: sorted(scan.cuts), least: scan.sides, segments, opens })
+        let (cuts, least) = (sorted(scan.cuts), scan.sides);
+        Some(RunQuery { place: self.place, cuts, least, segments, opens, needed: Vec::new() })
     }
 
     /// Whether the order of the table does not matter: rows that are alike in every sort key are alike.

@@ -9,6 +9,7 @@
 //! What stays closed has one answer to every condition, and no value that is asked for.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
@@ -17,41 +18,51 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use hush_encode::arrow_type;
 use hush_plan::plan::{Cut, Key, Opens, Rank, RunQuery, SegmentsQuery};
-use hush_plan::run::RunShape;
+use hush_plan::run::{RunColumn, RunShape};
+use hush_plan::schema::Column;
 use hush_plan::{Limits, plan_query};
 use hush_remote::Silent;
 use hush_table::Digest;
+use rayon::prelude::*;
 
 use super::super::{cells, local};
+use super::rising::{List, Rising, at_place};
 use crate::account::Phases;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::run::{PartRun, RunValues};
+use crate::run::{GroupSegments, OpenRun, PartRun, RunValues};
 use crate::table::OwnedTable;
+use crate::threads::on_threads;
 
-/// A part of a segment between two cuts.
-struct Piece {
+/// Segments of a group between two cuts; or one that a cut parts, once for each of its parts.
+struct Span {
     run: usize,
-    segment: usize,
-    /// Rows of its segment.
-    rows: u64,
-    /// A value that stands for all; `None` where `by` is missing.
-    at: Option<Key>,
-    /// The first value of its segment, and one that none of it is above.
-    bounds: Option<(Key, Key)>,
+    segments: Range<usize>,
+    /// Its class, among those of all runs.
+    class: usize,
     /// Whether there are others of its segment, so that nobody knows which rows are in which.
     is_cut: bool,
+    /// Whether `by` has values in it.
+    has_values: bool,
 }
 
-/// A piece with its bounds.
-type Bounded<'p> = (&'p Piece, &'p (Key, Key));
+/// What conditions cannot tell apart: spans of one group of a run, between the same two cuts.
+struct Class {
+    run: usize,
+    group: u32,
+    /// A value that stands for all; `None` where `by` is missing.
+    at: Option<Key>,
+}
 
-/// What a question finds of a piece that can match.
+/// What a question finds of a class that can match.
+#[derive(Clone, Default)]
 struct Match {
-    piece: usize,
     group: usize,
     conditions: Vec<bool>,
 }
+
+/// Segments of a run.
+type Opened = (usize, Range<usize>);
 
 /// What the choice is made from.
 pub(super) struct Choice<'a> {
@@ -62,87 +73,84 @@ pub(super) struct Choice<'a> {
     pub(super) beside: u64,
 }
 
+/// Of each run the places of blocks, rising.
+type Places = Vec<Vec<u32>>;
+
 impl Choice<'_> {
-    /// Of each run the places of the blocks, rising.
+    /// The blocks that a question needs, and these with the ones that fill up.
     ///
     /// # Errors
     /// None but bugs.
-    pub(super) fn blocks(&self, query: &RunQuery) -> Result<Vec<Vec<u32>>, ClientError> {
-        let pieces = self.pieces(query)?;
+    ///
+    /// # Cost
+    /// Binary searches among the segments of each group of each run; conditions are evaluated once for each class.
+    pub(super) fn blocks(&self, query: &RunQuery) -> Result<(Places, Places), ClientError> {
+        let by = self.shape.by().ok_or(ClientError::Internal { what: "a run has no order" })?;
+        let (spans, classes) = self.spans(by, &query.cuts)?;
         let found = match &query.segments {
-            Some(segments) => self.ask(segments, &pieces)?,
-            None => {
-                (0..pieces.len()).map(|piece| Match { piece, group: 0, conditions: Vec::new() }).collect()
+            Some(segments) => self.ask(segments, &classes)?,
+            None => vec![Some(Match::default()); classes.len()],
+        };
+        let matching = spans.iter().filter_map(|span| Some((found.get(span.class)?.as_ref()?, span)));
+        let all = |span: &Span| (span.run, span.segments.clone());
+        let chosen: Vec<Opened> = match &query.opens {
+            Opens::Matching => matching.map(|(_, span)| all(span)).collect(),
+            Opens::First { rows, descending, nulls_first } => {
+                self.first(by, matching.map(|(_, span)| span).collect(), *rows, (*descending, *nulls_first))
+            }
+            Opens::Parted(ranks) => {
+                let parted = matching.clone().filter(|(_, span)| span.is_cut).map(|(_, span)| all(span));
+                let around = ranks.iter().flat_map(|rank| self.around(by, rank, matching.clone()));
+                parted.chain(around).collect()
             }
         };
         let mut opened: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.runs.len()];
-        let mut open = |piece: &Piece| {
-            opened.get_mut(piece.run).into_iter().for_each(|segments| {
-                segments.insert(piece.segment);
-            });
-        };
-        let matching = || found.iter().filter_map(|found| Some((found, pieces.get(found.piece)?)));
-        match &query.opens {
-            Opens::Matching => matching().for_each(|(_, piece)| open(piece)),
-            Opens::First { rows, descending, nulls_first } => {
-                let way = (*descending, *nulls_first);
-                let first = self.first(matching().map(|(_, piece)| piece).collect(), *rows, way);
-                first.into_iter().for_each(open);
-            }
-            Opens::Parted(ranks) => {
-                matching().filter(|(_, piece)| piece.is_cut).for_each(|(_, piece)| open(piece));
-                for rank in ranks {
-                    self.around(rank, &found, &pieces).into_iter().for_each(&mut open);
-                }
-            }
+        for (run, segments) in chosen {
+            opened.get_mut(run).into_iter().for_each(|opened| opened.extend(segments.clone()));
         }
-        let blocks = opened.iter().zip(self.runs).map(|(segments, run)| {
+        let needed = opened.iter().zip(self.runs).map(|(segments, run)| {
             let places = segments.iter().filter_map(|segment| run.open.index.segments.get(*segment));
             places.map(|segment| segment.block).collect::<BTreeSet<u32>>()
         });
-        let mut blocks: Vec<BTreeSet<u32>> = blocks.collect();
+        let needed: Vec<BTreeSet<u32>> = needed.collect();
+        let mut blocks = needed.clone();
         if query.opens != Opens::Matching {
             // As many of each part, so that no part stands out.
             let most = blocks.iter().map(BTreeSet::len).max().unwrap_or(0).max(query.least);
-            blocks.iter_mut().zip(self.runs).for_each(|(blocks, run)| fill(blocks, run, query, most));
+            let question = format!("{:?}", RunQuery { needed: Vec::new(), ..query.clone() });
+            blocks.iter_mut().zip(self.runs).for_each(|(blocks, run)| fill(blocks, run, &question, most));
         }
-        Ok(blocks.into_iter().map(|blocks| blocks.into_iter().collect()).collect())
+        let places = |blocks: Vec<BTreeSet<u32>>| {
+            blocks.into_iter().map(|blocks| blocks.into_iter().collect()).collect()
+        };
+        Ok((places(needed), places(blocks)))
     }
 
-    /// All segments, cut.
-    fn pieces(&self, query: &RunQuery) -> Result<Vec<Piece>, ClientError> {
-        let by = self.shape.by().ok_or(ClientError::Internal { what: "a run has no order" })?;
-        let mut pieces = Vec::new();
-        for (run, part) in self.runs.iter().enumerate() {
-            for (segment, described) in part.open.index.segments.iter().enumerate() {
-                let rows = described.rows.into();
-                let Some((first, last)) = part.open.index.bounds(by, segment) else {
-                    pieces.push(Piece { run, segment, rows, at: None, bounds: None, is_cut: false });
-                    continue;
-                };
-                // They rise, and what lies below one lies below the next.
-                let below = |key: &Key| query.cuts.partition_point(|cut| !cut.is_above(key));
-                let cuts = query.cuts.get(below(&first)..below(&last)).unwrap_or_default();
-                let inner: Vec<Key> = cuts.iter().map(Cut::first_above).collect();
-                let is_cut = !inner.is_empty();
-                let bounds = Some((first.clone(), last));
-                let piece = |at| Piece { run, segment, rows, at: Some(at), bounds: bounds.clone(), is_cut };
-                pieces.extend(std::iter::once(first).chain(inner).map(piece));
-            }
+    /// All segments in spans, and the classes of these.
+    fn spans(&self, by: &RunColumn, cuts: &[Cut]) -> Result<(Vec<Span>, Vec<Class>), ClientError> {
+        let runs = self.runs.par_iter().enumerate();
+        let found = runs.map(|(run, part)| spans_of(run, &part.open, by, cuts));
+        let found: Vec<(Vec<Span>, Vec<Class>)> =
+            on_threads(self.table.costs.threads, || Ok(found.collect()))?;
+        let (mut spans, mut classes) = (Vec::new(), Vec::new());
+        for (of_run, of_classes) in found {
+            let first = classes.len();
+            spans.extend(of_run.into_iter().map(|span| Span { class: first + span.class, ..span }));
+            classes.extend(of_classes);
         }
-        Ok(pieces)
+        Ok((spans, classes))
     }
 
-    /// The pieces that can match, with what a query says of them.
-    fn ask(&self, query: &SegmentsQuery, pieces: &[Piece]) -> Result<Vec<Match>, ClientError> {
+    /// What a query says of each class; `None` where it cannot match.
+    fn ask(&self, query: &SegmentsQuery, classes: &[Class]) -> Result<Vec<Option<Match>>, ClientError> {
         let mut schema = self.table.half.schema.all_clear();
         schema.columns.retain(|column| query.columns.contains(&column.name));
         let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
         for column in &schema.columns {
-            columns.push(self.column(column, pieces)?);
+            columns.push(self.column(column, classes)?);
             fields.push(Field::new(&column.name, arrow_type(column.kind), true));
         }
-        columns.push(Arc::new(Int64Array::from_iter_values(0..pieces.len() as i64)));
+        columns.push(Arc::new(Int64Array::from_iter_values(0..classes.len() as i64)));
         fields.push(Field::new(&query.number, DataType::Int64, true));
         schema.columns.push(cells::counting(&query.number));
         let clear = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)?;
@@ -152,7 +160,7 @@ impl Choice<'_> {
         let digest = local.manifest.digest().to_string();
         let plan = plan_query(&local.half.schema, &[], &local.site(), &digest, &query.query, &limits)?;
         let mut groups = HashMap::new();
-        let mut found = Vec::new();
+        let mut found = vec![None; classes.len()];
         for batch in local.run(plan, Phases::default(), &Silent)?.batches {
             let (keys, conditions) = batch.columns().get(1..).unwrap_or_default().split_at(query.keys);
             let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
@@ -167,118 +175,179 @@ impl Choice<'_> {
                     condition.as_boolean_opt().is_some_and(|truth| truth.is_valid(row) && truth.value(row))
                 };
                 let conditions = conditions.iter().map(is_true).collect();
-                let piece = number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX);
-                found.push(Match { piece, group, conditions });
+                let class = number.and_then(|number| found.get_mut(usize::try_from(number).ok()?));
+                class
+                    .into_iter()
+                    .for_each(|class| *class = Some(Match { group, conditions: Vec::clone(&conditions) }));
             }
         }
         Ok(found)
     }
 
-    /// The values of a column, piece after piece.
-    fn column(&self, column: &hush_plan::schema::Column, pieces: &[Piece]) -> Result<ArrayRef, ClientError> {
+    /// The values of a column, class after class.
+    fn column(&self, column: &Column, classes: &[Class]) -> Result<ArrayRef, ClientError> {
         let missing = || ClientError::Internal { what: "a run lacks a column that it is asked for" };
         let place =
             self.shape.columns.iter().position(|known| known.name == column.name).ok_or_else(missing)?;
         let described = self.shape.columns.get(place).ok_or_else(missing)?;
         let mut values = RunValues::empty(described);
         if place == self.shape.within {
-            pieces.iter().for_each(|piece| values.push(described.form, piece.at.as_ref()));
+            classes.iter().for_each(|class| values.push(described.form, class.at.as_ref()));
         } else {
-            for piece in pieces {
-                let index = &self.runs.get(piece.run).ok_or_else(missing)?.open.index;
-                let group = index.segments.get(piece.segment).ok_or_else(missing)?.group as usize;
-                let of_groups = index.within.get(place).ok_or_else(missing)?;
-                values.push(described.form, of_groups.key(described.form, group).as_ref());
+            for class in classes {
+                let of_groups = &self.runs.get(class.run).ok_or_else(missing)?.open.index.within;
+                let of_groups = of_groups.get(place).ok_or_else(missing)?;
+                values.push(described.form, of_groups.key(described.form, class.group as usize).as_ref());
             }
         }
         values.array(column, described.form)
     }
 
-    /// The pieces in which a value at a place of the order can lie, in any group.
-    fn around<'p>(&self, rank: &Rank, found: &[Match], pieces: &'p [Piece]) -> Vec<&'p Piece> {
-        let mut groups: BTreeMap<usize, Vec<Bounded<'p>>> = BTreeMap::new();
-        for found in found {
+    /// The segments in which a value at a place of the order can lie, in any group.
+    fn around<'s>(
+        &self,
+        by: &RunColumn,
+        rank: &Rank,
+        matching: impl Iterator<Item = (&'s Match, &'s Span)>,
+    ) -> Vec<Opened> {
+        let mut groups: BTreeMap<usize, Vec<&Span>> = BTreeMap::new();
+        for (found, span) in matching.filter(|(_, span)| span.has_values) {
             let counts =
                 rank.condition.is_none_or(|condition| found.conditions.get(condition) == Some(&true));
-            let piece = pieces.get(found.piece).filter(|_| counts);
-            let Some((piece, bounds)) = piece.and_then(|piece| Some((piece, piece.bounds.as_ref()?))) else {
-                continue;
-            };
-            groups.entry(found.group).or_default().push((piece, bounds));
+            if counts {
+                groups.entry(found.group).or_default().push(span);
+            }
         }
-        groups.into_values().flat_map(|pieces| self.around_in(rank, pieces)).collect()
+        groups.into_values().flat_map(|spans| self.around_in(by, rank, &spans)).collect()
     }
 
     /// They in one group.
-    fn around_in<'p>(&self, rank: &Rank, pieces: Vec<Bounded<'p>>) -> Vec<&'p Piece> {
+    fn around_in(&self, by: &RunColumn, rank: &Rank, spans: &[&Span]) -> Vec<Opened> {
         // Of a segment that is cut nobody knows how many rows count.
-        let certain = || pieces.iter().filter(|(piece, _)| !piece.is_cut);
-        let least: u64 = certain().map(|(piece, _)| piece.rows).sum();
-        let uncertain = pieces.iter().filter(|(piece, _)| piece.is_cut).map(|(piece, _)| piece.rows);
-        let most = least + uncertain.sum::<u64>() + self.beside;
+        let certain = || spans.iter().copied().filter(|span| !span.is_cut);
+        let rows = |spans: &mut dyn Iterator<Item = &Span>| -> u64 {
+            spans.filter_map(|span| self.rising(span, List::Firsts)).map(|rising| rising.rows()).sum()
+        };
+        let (least, most) = (rows(&mut certain()), rows(&mut spans.iter().copied()) + self.beside);
         let (low, _) = rank.at.places(least.max(1));
         let (_, high) = rank.at.places(most.max(1));
         // As low as it can be: all rows have the lowest value that they can have, and those of other parts one below.
-        let lows = pieces.iter().map(|(piece, (first, _))| (first, piece.rows));
-        let low = low.checked_sub(self.beside).and_then(|place| at_place(lows.collect(), place));
+        let lows = spans.iter().filter_map(|span| self.rising(span, List::Firsts)).collect();
+        let low = low.checked_sub(self.beside).and_then(|place| at_place(by, lows, place));
         // As high: what need not count does not.
-        let highs = certain().map(|(piece, (_, last))| (last, piece.rows));
-        let high = at_place(highs.collect(), high);
-        let can_have = |&(first, last): &&(Key, Key)| {
-            first < last
-                && low.as_ref().is_none_or(|low| last >= low)
-                && high.as_ref().is_none_or(|high| first <= high)
-        };
-        pieces.iter().filter(|(_, bounds)| can_have(bounds)).map(|(piece, _)| *piece).collect()
+        let highs = certain().filter_map(|span| self.rising(span, List::Lasts)).collect();
+        let high = at_place(by, highs, high);
+        let between = spans.iter().flat_map(|span| self.between(by, span, low.as_ref(), high.as_ref()));
+        // A segment of one value stands for itself.
+        between.filter(|(run, segments)| self.has_several(by, *run, segments.start)).collect()
     }
 
-    /// The pieces that can have one of the first rows.
-    fn first<'p>(
+    /// The first values of a span, or its last ones.
+    fn rising<'s>(&'s self, span: &Span, list: fn(&'s OpenRun) -> List<'s>) -> Option<Rising<'s>> {
+        Some(Rising { of: list(&self.runs.get(span.run)?.open), places: span.segments.clone() })
+    }
+
+    /// The segments of a span that can have values from one to another, each by itself.
+    fn between(&self, by: &RunColumn, span: &Span, low: Option<&Key>, high: Option<&Key>) -> Vec<Opened> {
+        let lasts = self.rising(span, List::Lasts).filter(|_| low.is_some());
+        let start = lasts.map_or(span.segments.start, |lasts| lasts.end_of(by, |last| Some(last) < low));
+        let firsts = self.rising(span, List::Firsts).filter(|_| high.is_some());
+        let end = firsts.map_or(span.segments.end, |firsts| firsts.end_of(by, |first| Some(first) <= high));
+        (start..end).map(|segment| (span.run, segment..segment + 1)).collect()
+    }
+
+    /// Whether a segment may have more than one value.
+    fn has_several(&self, by: &RunColumn, run: usize, segment: usize) -> bool {
+        let index = self.runs.get(run).map(|run| &run.open.index);
+        index.is_some_and(|index| index.firsts.key(by.form, segment) != index.last(by, segment))
+    }
+
+    /// The segments that can have one of the first rows.
+    fn first(
         &self,
-        pieces: Vec<&'p Piece>,
+        by: &RunColumn,
+        spans: Vec<&Span>,
         rows: u64,
         (descending, nulls_first): (bool, bool),
-    ) -> Vec<&'p Piece> {
+    ) -> Vec<Opened> {
         if rows == 0 {
             return Vec::new();
         }
         // Missing values stand before all others, or behind them.
-        let spot = |key: Option<Key>| match key {
-            None => (if nulls_first { -1 } else { 1 }, None),
-            Some(key) if descending => (0, Some(Reversed::Falling(std::cmp::Reverse(key)))),
-            Some(key) => (0, Some(Reversed::Rising(key))),
-        };
-        let spread = pieces.iter().map(|piece| {
-            let bounds = piece.bounds.clone();
-            let (first, last) = bounds.map_or((None, None), |(first, last)| (Some(first), Some(last)));
-            let (near, far) = if descending { (last, first) } else { (first, last) };
-            (*piece, spot(near), spot(far))
-        });
-        let spread: Vec<_> = spread.collect();
-        let fars = spread.iter().filter(|(piece, ..)| !piece.is_cut).map(|(piece, _, far)| (far, piece.rows));
-        let limit = at_place(fars.collect(), rows - 1);
-        let can_have = |near: &(i32, Option<Reversed>)| limit.as_ref().is_none_or(|limit| near <= limit);
-        spread.iter().filter(|(_, near, _)| can_have(near)).map(|(piece, ..)| *piece).collect()
+        let (spans, missing): (Vec<&Span>, Vec<&Span>) = spans.into_iter().partition(|span| span.has_values);
+        let missing = missing.into_iter().map(|span| (span.run, span.segments.clone()));
+        let missing: Vec<Opened> = missing.collect();
+        let rows_of =
+            |(run, segments): &Opened| self.runs.get(*run).map_or(0, |run| run.open.rows_of(segments));
+        let before = if nulls_first { missing.iter().map(rows_of).sum() } else { 0 };
+        let Some(wanted) = rows.checked_sub(before).filter(|wanted| *wanted > 0) else { return missing };
+        // The least that one row more can be, of those that are sure to count.
+        let ends = if descending { List::Firsts } else { List::Lasts };
+        let certain = spans.iter().filter(|span| !span.is_cut).filter_map(|span| self.rising(span, ends));
+        let certain: Vec<Rising<'_>> = certain.collect();
+        let count: u64 = certain.iter().map(Rising::rows).sum();
+        let place = if descending { count.checked_sub(wanted) } else { Some(wanted - 1) };
+        let limit = place.and_then(|place| at_place(by, certain, place));
+        let (low, high) = if descending { (limit.as_ref(), None) } else { (None, limit.as_ref()) };
+        let opened = spans.iter().flat_map(|span| self.between(by, span, low, high));
+        // Behind the others they are among the first rows where these do not suffice.
+        let missing = missing.into_iter().filter(|_| nulls_first || limit.is_none());
+        opened.chain(missing).collect()
     }
+}
+
+/// The segments of a run in spans, and the classes of these.
+fn spans_of(number: usize, run: &OpenRun, by: &RunColumn, cuts: &[Cut]) -> (Vec<Span>, Vec<Class>) {
+    let (mut spans, mut classes): (Vec<Span>, Vec<Class>) = (Vec::new(), Vec::new());
+    // They rise, and what lies below one lies below the next.
+    let zone_of = |key: &Key| cuts.partition_point(|cut| !cut.is_above(key));
+    for GroupSegments { group, rising, missing } in &run.groups {
+        let mut last = None;
+        let mut add = |segments: Range<usize>, zone: Option<usize>, at: Option<Key>, is_cut| {
+            let has_values = at.is_some();
+            if last.replace(zone) != Some(zone) {
+                classes.push(Class { run: number, group: *group, at });
+            }
+            spans.push(Span { run: number, segments, class: classes.len() - 1, is_cut, has_values });
+        };
+        let Range { mut start, end } = rising.clone();
+        while let Some(first) = run.index.firsts.key(by.form, start).filter(|_| start < end) {
+            let zone = zone_of(&first);
+            let lasts = Rising { of: List::Lasts(run), places: start..end };
+            let below = cuts.get(zone).map_or(end, |cut| lasts.end_of(by, |last| cut.is_above(last)));
+            if start < below {
+                add(start..below, Some(zone), Some(first), false);
+                start = below;
+                continue;
+            }
+            add(start..start + 1, Some(zone), Some(first), true);
+            let above = run.index.last(by, start).map_or(zone, |last| zone_of(&last));
+            for (place, cut) in cuts.iter().enumerate().take(above).skip(zone) {
+                add(start..start + 1, Some(place + 1), Some(cut.first_above()), true);
+            }
+            start += 1;
+        }
+        if !missing.is_empty() {
+            add(missing.clone(), None, None, false);
+        }
+    }
+    (spans, classes)
 }
 
 /// Adds blocks that nobody needs, the same ones for the same question, so that asking again does not tell them apart. They follow from the secret order
 /// of the run's blocks and from the question: to whoever does not know both, each block is as likely.
-fn fill(blocks: &mut BTreeSet<u32>, run: &PartRun, query: &RunQuery, most: usize) {
-    let segments = &run.open.index.segments;
-    let mut all: Vec<u32> = segments.iter().map(|segment| segment.block).collect();
-    all.sort_unstable();
-    all.dedup();
-    let wanted = most.min(all.len());
+fn fill(blocks: &mut BTreeSet<u32>, run: &PartRun, question: &str, most: usize) {
+    let wanted = most.min(run.open.blocks.len());
     if blocks.len() >= wanted {
         return;
     }
+    let all: Vec<u32> = run.open.blocks.keys().copied().collect();
     if wanted == all.len() {
         blocks.extend(all);
         return;
     }
-    let order: Vec<u8> = segments.iter().flat_map(|segment| segment.block.to_le_bytes()).collect();
-    let seed = Digest::of(&[&order, format!("{:?} {query:?}", run.open.index.lasts).as_bytes()].concat());
+    let lasts = format!("{:?} ", run.open.index.lasts);
+    let seed = Digest::of(&[run.open.order.as_bytes(), lasts.as_bytes(), question.as_bytes()].concat());
     let draw = |number: u64| {
         let drawn = Digest::of(&[seed.as_bytes().as_slice(), &number.to_le_bytes()].concat());
         let drawn = drawn.as_bytes().first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
@@ -291,33 +360,6 @@ fn fill(blocks: &mut BTreeSet<u32>, run: &PartRun, query: &RunQuery, most: usize
         }
         blocks.extend(all.get(draw(number)));
     }
-}
-
-/// A value in rising order, or in falling order.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Reversed {
-    Rising(Key),
-    Falling(std::cmp::Reverse<Key>),
-}
-
-/// The value at a place, counted from 0, among some that stand for several rows each; `None` behind the last row.
-///
-/// # Cost
-/// Linear: the half without the place is dropped, again and again.
-fn at_place<K: Ord + Clone>(mut values: Vec<(&K, u64)>, mut place: u64) -> Option<K> {
-    let mut left = values.as_mut_slice();
-    while left.len() > 1 {
-        let (before, _, _) = left.select_nth_unstable_by_key(left.len() / 2, |(value, _)| *value);
-        let (middle, rows) = (before.len(), before.iter().map(|(_, rows)| rows).sum::<u64>());
-        let (before, behind) = left.split_at_mut(middle);
-        left = if place < rows {
-            before
-        } else {
-            place -= rows;
-            behind
-        };
-    }
-    left.first().filter(|(_, rows)| place < *rows).map(|(value, _)| (*value).clone())
 }
 
 #[cfg(test)]
