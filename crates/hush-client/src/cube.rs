@@ -18,10 +18,11 @@ use hush_plan::cube::{Axis, CubeShape, NumberedCube};
 use hush_plan::predict::CubeSpread;
 use hush_plan::schema::alter::Alteration;
 use hush_plan::schema::{Cube, Schema};
+use hush_ring::wipe;
 use hush_schemes::Values as Units;
 use hush_table::source::{ColumnData, RowBatch};
 use hush_table::{CubeSums, CubesId, Manifest, PartCubes, StoredCube};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::copy;
 use crate::error::ClientError;
@@ -57,8 +58,8 @@ impl CubeRows {
 
 impl Drop for CubeRows {
     fn drop(&mut self) {
-        self.cells.zeroize();
-        self.lanes.zeroize();
+        wipe(&mut self.cells);
+        self.lanes.iter_mut().for_each(|lane| wipe(lane));
     }
 }
 
@@ -215,7 +216,7 @@ impl Sums {
 
     fn clear(&mut self) {
         // In place: the lanes keep their lengths.
-        std::iter::once(&mut self.rows).chain(&mut self.lanes).for_each(|lane| lane.as_mut_slice().zeroize());
+        std::iter::once(&mut self.rows).chain(&mut self.lanes).for_each(|lane| wipe(lane));
     }
 }
 

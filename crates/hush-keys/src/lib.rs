@@ -79,6 +79,6 @@ pub use pads::PadKey;
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};
 pub use roots::TableRoots;
-pub use seal::{SEAL_OVERHEAD_BYTES, SealError, SealKey};
+pub use seal::{Opened, SEAL_OVERHEAD_BYTES, SealError, SealKey};
 pub use secret::SecretKey;
 pub use seed::{KeyId, OwnerSeed, SecretKind, TableKeys, VerifyingKey};

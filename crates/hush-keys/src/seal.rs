@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Authenticated encryption of columns and of what belongs to a table: what is stored and never computed on.
 
+use std::ops::Deref;
+
 use chacha20::{R20, hchacha};
-use hush_ring::{RandomnessError, os_random, wiping_stack};
+use hush_ring::{RandomnessError, os_random, wipe, wiping_stack};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
@@ -14,6 +16,26 @@ const TAG_BYTES: usize = 16;
 /// *Secrecy.* Secret, wiped on drop, no `Debug`.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct SealKey(Box<[u8; 32]>);
+
+/// What was sealed, in the clear.
+///
+/// *Secrecy.* Secret, wiped on drop, no `Debug`.
+pub struct Opened(Vec<u8>);
+
+impl Deref for Opened {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
+}
+
+impl ZeroizeOnDrop for Opened {}
 
 /// Why sealed bytes did not open.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +95,7 @@ impl SealKey {
     ///
     /// # Errors
     /// [`SealError::TooShort`] or [`SealError::Refused`].
-    pub fn open(&self, place: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, SealError> {
+    pub fn open(&self, place: &[u8], sealed: &[u8]) -> Result<Opened, SealError> {
         let too_short = SealError::TooShort { found: sealed.len(), expected: SEAL_OVERHEAD_BYTES };
         if sealed.len() < SEAL_OVERHEAD_BYTES {
             return Err(too_short);
@@ -81,11 +103,12 @@ impl SealKey {
         let Some((nonce, rest)) = sealed.split_first_chunk::<NONCE_BYTES>() else {
             return Err(too_short);
         };
-        let mut plain = Zeroizing::new(rest.to_vec());
+        let mut plain = Opened(rest.to_vec());
         let length = self.with_cipher(nonce, |cipher, nonce| {
-            cipher.open_in_place(nonce, Aad::from(place), &mut plain).ok().map(|text| text.len())
+            cipher.open_in_place(nonce, Aad::from(place), &mut plain.0).ok().map(|text| text.len())
         });
-        plain.truncate(length.ok_or(SealError::Refused)?);
+        // Behind the text its tag is left.
+        plain.0.truncate(length.ok_or(SealError::Refused)?);
         Ok(plain)
     }
 
@@ -152,7 +175,7 @@ mod tests {
             let nonce: [u8; NONCE_BYTES] = std::array::from_fn(|_| draw.below(256) as u8);
             let payload = Payload { msg: &text, aad: &place };
             let sealed = [&nonce[..], &other.encrypt(&XNonce::from(nonce), payload).unwrap()].concat();
-            assert_eq!(**key.open(&place, &sealed).unwrap(), text, "{draw:?}");
+            assert_eq!(*key.open(&place, &sealed).unwrap(), *text, "{draw:?}");
         }
     }
 

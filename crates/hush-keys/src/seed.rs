@@ -371,7 +371,7 @@ mod tests {
         let key = table(&fixed(), 1, 1).schema_seal();
         let sealed = key.seal(b"column 3 chunk 9", b"private").unwrap();
         assert_eq!(sealed.len(), 7 + SEAL_OVERHEAD_BYTES);
-        assert_eq!(key.open(b"column 3 chunk 9", &sealed).unwrap().as_slice(), b"private");
+        assert_eq!(*key.open(b"column 3 chunk 9", &sealed).unwrap(), *b"private");
         assert!(matches!(key.open(b"column 3 chunk 8", &sealed), Err(SealError::Refused)));
         let other = table(&fixed(), 2, 1).schema_seal();
         assert!(matches!(other.open(b"column 3 chunk 9", &sealed), Err(SealError::Refused)));

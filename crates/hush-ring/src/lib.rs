@@ -55,7 +55,7 @@ pub use poly::{Coeff, Domain, Eval, Poly};
 pub use random::{RandomnessError, SecretRng, os_random};
 pub use ring::Ring;
 pub use rounding::Rounding;
-pub use stack::wiping_stack;
+pub use stack::{wipe, wiping_stack};
 pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
 pub use words::{Wiped, Words};
 

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wiping the stack that functions leave behind.
+//! Wiping what secrets leave behind: values in memory, and the stack of functions.
 
-use std::hint::black_box;
+use zeroize::optimization_barrier;
 
-use zeroize::Zeroize;
+/// Overwrites values with zeros, many at once. [`zeroize::Zeroize`] writes one after the other, which takes longer than to open a seal over them.
+///
+/// # Cost
+/// That of filling memory.
+pub fn wipe<T: Copy + Default>(values: &mut [T]) {
+    values.fill(T::default());
+    // For all that the compiler knows they are read here.
+    optimization_barrier(values);
+}
 
 /// Runs `work` and then overwrites 64 KiB of the stack, from where its frames began.
 ///
@@ -11,29 +19,30 @@ use zeroize::Zeroize;
 /// times. Only what `work` returns stays. Deeper frames than that, and registers, are out of reach.
 ///
 /// # Cost
-/// 8192 writes, some microseconds. Meant for keys, not for every row.
+/// That of filling 64 KiB of memory, some microseconds. Meant for keys, not for every row.
 pub fn wiping_stack<T>(work: impl FnOnce() -> T) -> T {
     let result = framed(work);
-    wipe();
+    wipe_frames();
     result
 }
 
-/// In a frame of its own, where [`wipe`] has its own afterwards.
+/// In a frame of its own, where [`wipe_frames`] has its own afterwards.
 #[inline(never)]
 fn framed<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
 #[inline(never)]
-fn wipe() {
-    let mut frames = [!0_u64; WORDS];
-    black_box(&mut frames).zeroize();
+fn wipe_frames() {
+    optimization_barrier(&[0_u64; WORDS]);
 }
 
 const WORDS: usize = 8192;
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::hint::black_box;
+
     use hush_testkit::Wanted;
 
     use super::*;
@@ -48,6 +57,16 @@ mod tests {
         let mut frame = [0_u8; 4096];
         frame.iter_mut().enumerate().for_each(|(index, place)| *place = byte(index));
         black_box(&frame)[black_box(7)]
+    }
+
+    #[test]
+    fn wiped_values_are_gone() {
+        let mut values: Vec<u8> = (0..64).map(byte).collect();
+        let wanted = Wanted::new((0..64).map(byte));
+        assert!(wanted.count() > 0);
+        wipe(&mut values);
+        assert_eq!(wanted.count(), 0);
+        assert_eq!(values, [0; 64]);
     }
 
     #[test]

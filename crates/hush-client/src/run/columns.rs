@@ -18,6 +18,7 @@ use hush_encode::units_of;
 use hush_plan::plan::Key;
 use hush_plan::run::{RunColumn, RunForm};
 use hush_plan::schema::Column;
+use hush_ring::wipe;
 use hush_table::CubeSums;
 use hush_table::source::{ColumnData, TypedColumn, Values};
 use zeroize::Zeroize;
@@ -46,7 +47,7 @@ enum Data {
 impl Drop for RunValues {
     fn drop(&mut self) {
         match &mut self.data {
-            Data::Numbers(numbers) => numbers.zeroize(),
+            Data::Numbers(numbers) => wipe(numbers),
             Data::Texts(texts) => texts.zeroize(),
         }
     }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hush_keys::SealKey;
+use hush_keys::{Opened, SealKey};
 use hush_plan::run::{RunColumn, RunShape};
 use hush_table::{Digest, RunsId};
-use zeroize::Zeroizing;
 
 use super::columns::{RunValues, unpack};
 use super::index::{RunIndex, Segment};
@@ -111,12 +110,7 @@ impl OpenRun {
     ///
     /// # Errors
     /// [`ClientError::Answer`] for bytes that were not sealed for it.
-    pub(crate) fn block(
-        &self,
-        key: &SealKey,
-        place: u32,
-        sealed: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>, ClientError> {
+    pub(crate) fn block(&self, key: &SealKey, place: u32, sealed: &[u8]) -> Result<Opened, ClientError> {
         key.open(&place_of((&self.id, self.number), Some(place)), sealed).map_err(|_| other_block())
     }
 
