@@ -202,7 +202,7 @@ def test_a_wide_result_is_paged_by_columns(hush, hospital, small_key):
 def test_windows_are_labelled_in_a_drawing(hush, hospital, small_key, tmp_path):
     """A label has the function, its columns and their order, and no constant."""
     query = "SELECT AVG(charge) OVER (PARTITION BY ward ORDER BY admitted_on ROWS 6 PRECEDING) AS week FROM admissions"
-    hush("explain", hospital, query, "--graph", tmp_path / "g.svg", *small_key)
+    hush("explain", hospital, query, "--way", "rows", "--graph", tmp_path / "g.svg", *small_key)
     drawn = (tmp_path / "g.svg").read_text(encoding="utf-8")
     assert "window functions" in drawn and "AVG of charge by ward in order of" in drawn
 
