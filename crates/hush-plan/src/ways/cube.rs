@@ -43,6 +43,9 @@ fn with_cube(
     let count = shape.cells();
     let mut tells = vec![format!("that cube {number} was asked for, all {count} cells of it")];
     tells.extend(rows.tells("cube"));
+    if case.schema.cubes.get(spread.place).is_some_and(|cube| cube.max_cell_rows.is_some()) {
+        tells.push("which columns come back instead where a cell has outgrown max_cell_rows".to_owned());
+    }
     let mut cost = rows.cost;
     cost.answer_bytes_each = cost.answer_bytes_each.max(spread.answer_bytes());
     let owner = OwnerPlan {
