@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Wiping what secrets leave behind: values in memory, and the stack of functions.
 
+use std::hint::black_box;
+
 use zeroize::optimization_barrier;
 
 /// Overwrites values with zeros, many at once. [`zeroize::Zeroize`] writes one after the other, which takes longer than to open a seal over them.
@@ -34,15 +36,15 @@ fn framed<T>(work: impl FnOnce() -> T) -> T {
 
 #[inline(never)]
 fn wipe_frames() {
-    optimization_barrier(&[0_u64; WORDS]);
+    // Mutable, so that it is on the stack and no constant elsewhere.
+    let mut frames = [0_u64; WORDS];
+    black_box(&mut frames);
 }
 
 const WORDS: usize = 8192;
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::hint::black_box;
-
     use hush_testkit::Wanted;
 
     use super::*;
