@@ -76,6 +76,8 @@ fn part_file(directory: &FilePath, signed: &SignedManifest, kind: FileKind) -> P
 }
 
 fn flip(file: &FilePath, at: u64) {
+    // Files are dated by ticks of the system's clock: in one tick nobody sees from the date that they have changed.
+    std::thread::sleep(std::time::Duration::from_millis(20));
     let file = OpenOptions::new().read(true).write(true).open(file).unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, at).unwrap();
