@@ -367,8 +367,8 @@ def test_cells_that_outgrow_their_bits(hush, table, tmp_path, small_key):
     expected = ask("W", "--way", "cube").stdout
     assert expected == ask("N", "--way", "cube").stdout == ask("N", "--way", "fetch").stdout
     assert small("N") < small("W")
-    told = lambda place: "which columns come back instead" in hush("explain", place, query, "--way", "cube", *small_key).stdout
-    assert told("N") and not told("W")
+    told = lambda place: " ".join(hush("explain", place, query, "--way", "cube", *small_key).stdout.split())
+    assert "columns come back instead" in told("N") and "columns come back instead" not in told("W")
     # Cells of one part pass theirs: it has none, and its rows come back.
     assert [part["cubes"]["numbers"] for part in manifest(tmp_path / "S")["parts"]] == [[1]]
     assert ask("S").stdout == expected and ask("S", "--way", "cube").stderr.startswith("HUSH-P030")

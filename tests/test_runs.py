@@ -177,7 +177,12 @@ def same_by_each_way(hush, query, key, table="T"):
     ask = lambda way: hush("query", table, query, "--way", way, "--format", "csv", *key, status=None)
     done = ask("order")
     assert done.returncode == 0, (query, done.stderr)
-    assert done.stdout == ask("fetch").stdout, query
+    back = ask("fetch")
+    if back.returncode:
+        # Nothing of it stands on protected columns: the server answers.
+        assert back.stderr.startswith("HUSH-P030"), (query, back.stderr)
+        back = ask("sum")
+    assert done.stdout == back.stdout, (query, back.stderr)
     return done.stdout
 
 
