@@ -127,7 +127,7 @@ fn rows(shape: &RunShape, schema: &Schema, batch: &RowBatch) -> Result<Option<Ru
     for column in &shape.columns {
         let place = *positions.get(column.name.as_str()).ok_or_else(missing)?;
         let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
-        let Some(values) = RunValues::of(column, data)? else { return Ok(None) };
+        let Some(values) = RunValues::packable(column, data)? else { return Ok(None) };
         columns.push(values);
     }
     Ok(Some(RunRows { columns, lanes: lanes_of(shape, schema, batch)? }))

@@ -328,9 +328,9 @@ fn on_cells(
         let mut values = values_of((shape, place), runs, blocks)?;
         let more = match beside.column_by_name(name) {
             Some(more) => RunValues::of(described, &ColumnData::Array(more.clone()))?,
-            None => Some(RunValues::missing(described, beside.num_rows())),
+            None => RunValues::missing(described, beside.num_rows()),
         };
-        values.append(more.ok_or(ClientError::Overflow)?);
+        values.append(more);
         Ok::<_, ClientError>(values)
     };
     let by = shape.by().ok_or_else(missing)?;

@@ -86,14 +86,29 @@ impl RunValues {
         Self { data: Data::Numbers(numbers), valid: Vec::new() }
     }
 
-    /// The values of a column of rows; `None` for such as the column's bits do not hold.
+    /// The values of a column of rows; `None` for such as the column's bits do not hold, so that they cannot be packed.
     ///
     /// # Errors
     /// [`ClientError::Internal`] for data of another type.
-    pub(crate) fn of(column: &RunColumn, data: &ColumnData) -> Result<Option<Self>, ClientError> {
+    pub(crate) fn packable(column: &RunColumn, data: &ColumnData) -> Result<Option<Self>, ClientError> {
+        let values = Self::of(column, data)?;
+        let fit = match (column.form, &values.data) {
+            (RunForm::Units { bits, .. }, Data::Numbers(numbers)) => {
+                numbers.iter().all(|above| fits(*above, bits))
+            }
+            _ => true,
+        };
+        Ok(fit.then_some(values))
+    }
+
+    /// The values of a column of rows, also those beyond its bounds.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`] for data of another type.
+    pub(crate) fn of(column: &RunColumn, data: &ColumnData) -> Result<Self, ClientError> {
         let other = || ClientError::Internal { what: "a column of a run is of another type" };
-        let RunForm::Units { low, bits } = column.form else {
-            return Ok(Some(match (column.form, data) {
+        let RunForm::Units { low, .. } = column.form else {
+            return Ok(match (column.form, data) {
                 (RunForm::Texts, ColumnData::Array(array)) => {
                     let texts = array.as_string_opt::<i32>().ok_or_else(other)?;
                     let data = texts.iter().map(|text| text.unwrap_or_default().to_owned()).collect();
@@ -110,23 +125,21 @@ impl RunValues {
                     Self { data: Data::Numbers(places(values, &valid)), valid }
                 }
                 _ => return Err(other()),
-            }));
+            });
         };
         let TypedColumn { values, valid } = units_of(data)?;
         let valid = valid.unwrap_or_default();
         let has = |row: usize| valid.is_empty() || valid.get(row) == Some(&true);
-        let above = |(row, value): (usize, i128)| match has(row) {
-            false => Some(0),
-            true => (value >= low).then(|| value.abs_diff(low)).filter(|above| fits(*above, bits)),
-        };
-        let numbers: Option<Vec<u128>> = match &values {
+        // What is below the lowest has more bits than any range.
+        let above = |(row, value): (usize, i128)| if has(row) { value.wrapping_sub(low) as u128 } else { 0 };
+        let numbers: Vec<u128> = match &values {
             Values::I64(values) => {
                 values.iter().map(|value| i128::from(*value)).enumerate().map(above).collect()
             }
             Values::I128(values) => values.iter().copied().enumerate().map(above).collect(),
             Values::F64(_) => return Err(other()),
         };
-        Ok(numbers.map(|numbers| Self { data: Data::Numbers(numbers), valid }))
+        Ok(Self { data: Data::Numbers(numbers), valid })
     }
 
     /// How many there are.
