@@ -211,3 +211,26 @@ fn blocks_and_indexes_open_in_their_place_alone() {
     });
     assert!(is_shuffled);
 }
+
+/// A device that keeps to nothing may send clear values beyond the bounds: no run has them, and they count as what they are.
+#[test]
+fn values_beyond_the_bounds_are_kept_and_not_packed() {
+    let column = RunColumn {
+        name: "x".to_owned(),
+        kind: ColumnType::Int { bits: 64 },
+        nullable: true,
+        form: RunForm::Units { low: -3, bits: 4 },
+    };
+    let read = |values: &[i64], valid: Option<Vec<bool>>| {
+        ColumnData::Units(TypedColumn { values: Values::I64(values.to_vec()), valid })
+    };
+    let within = read(&[-3, 12, 99], Some(vec![true, true, false]));
+    assert!(RunValues::packable(&column, &within).unwrap().is_some());
+    for beyond in [-4, 13, i64::MIN, i64::MAX] {
+        let values = read(&[-3, beyond, 12], None);
+        assert!(RunValues::packable(&column, &values).unwrap().is_none(), "{beyond}");
+        let values = RunValues::of(&column, &values).unwrap();
+        let keys = [-3, beyond, 12].map(|value| Some(Key::Number(value.into())));
+        assert_eq!([0, 1, 2].map(|row| values.key(column.form, row)), keys);
+    }
+}
