@@ -14,6 +14,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, cast};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use hush_table::CHUNK_ROWS;
 
 use super::held::PartColumns;
@@ -125,6 +126,11 @@ impl UsedColumns {
 }
 
 impl Compiled {
+    /// Whether it is a column alone.
+    pub(crate) fn is_column(&self) -> bool {
+        self.expr.is::<Column>()
+    }
+
     /// Evaluates to an array of as many rows as the batch has.
     ///
     /// # Errors

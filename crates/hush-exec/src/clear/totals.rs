@@ -2,7 +2,7 @@
 //! Row counts and exact sums over all matching rows, for queries without keys that ask nothing else of the clear columns. One
 //! pass over the columns, without a plan of the query engine, which would take longer than the pass for a million rows.
 
-use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch};
@@ -70,7 +70,18 @@ enum Kind {
 /// An aggregate, ready to be evaluated.
 struct Compute {
     arguments: Vec<Compiled>,
+    /// Whether the arguments are columns: they are then read in place, where others see copies of the rows that the
+    /// aggregate takes, and so cannot fail on the rest.
+    are_columns: bool,
     filter: Option<Compiled>,
+}
+
+/// Some rows of a batch.
+struct Matching<'a> {
+    batch: &'a RecordBatch,
+    /// `None` for all.
+    kept: Option<BooleanArray>,
+    copy: OnceCell<RecordBatch>,
 }
 
 /// An aggregate over some rows.
@@ -125,9 +136,11 @@ impl Pass {
         let predicate = predicate.map(|expr| compile(ExpressionRole::Predicate, expr)).transpose()?;
         let zones = predicate.as_ref().and_then(|predicate| columns.zones(predicate));
         let computes = calls.iter().map(|call| {
-            let arguments =
-                call.arguments.iter().map(|expr| compile(ROLE, expr)).collect::<Result<_, _>>()?;
-            Ok(Compute { arguments, filter: call.filter.map(|expr| compile(ROLE, expr)).transpose()? })
+            let arguments = call.arguments.iter().map(|expr| compile(ROLE, expr));
+            let arguments: Vec<_> = arguments.collect::<Result<_, ExecError>>()?;
+            let are_columns = arguments.iter().all(Compiled::is_column);
+            let filter = call.filter.map(|expr| compile(ROLE, expr)).transpose()?;
+            Ok(Compute { arguments, are_columns, filter })
         });
         let computes = computes.collect::<Result<_, ExecError>>()?;
         Ok(Self { predicate, zones, computes, columns })
@@ -151,30 +164,66 @@ impl Pass {
     }
 
     fn batch(&self, batch: &RecordBatch, mut totals: Vec<Total>) -> Result<Vec<Total>, ExecError> {
-        let batch = matching(self.predicate.as_ref(), batch)?;
+        let rows = Matching::of(self.predicate.as_ref(), batch)?;
         let mut computes = self.computes.iter().zip(&mut totals);
-        computes.try_for_each(|(compute, total)| compute.add(&batch, total))?;
+        computes.try_for_each(|(compute, total)| compute.add(&rows, total))?;
         Ok(totals)
     }
 }
 
 impl Compute {
-    /// Adds the rows that the aggregate takes. Its arguments see these rows alone, so they cannot fail on others.
-    fn add(&self, batch: &RecordBatch, total: &mut Total) -> Result<(), ExecError> {
-        let batch = matching(self.filter.as_ref(), batch)?;
-        let arguments = self.arguments.iter().map(|argument| argument.array(&batch));
+    /// Adds those of the rows that the aggregate takes.
+    fn add(&self, rows: &Matching<'_>, total: &mut Total) -> Result<(), ExecError> {
+        match &self.filter {
+            None => self.add_all(rows, total),
+            Some(filter) => self.add_all(&Matching::of(Some(filter), rows.copied()?)?, total),
+        }
+    }
+
+    fn add_all(&self, rows: &Matching<'_>, total: &mut Total) -> Result<(), ExecError> {
+        let (batch, kept) = match &rows.kept {
+            Some(kept) if self.are_columns => (rows.batch, Some(kept)),
+            _ => (rows.copied()?, None),
+        };
+        let arguments = self.arguments.iter().map(|argument| argument.array(batch));
         let arguments: Vec<ArrayRef> = arguments.collect::<Result<_, _>>()?;
         let more = match total {
             Total::Count(_) => {
-                let nulls = arguments.first().map_or(0, |argument| argument.logical_null_count());
-                Total::Count((batch.num_rows() - nulls) as i64)
+                let present = arguments.first().and_then(|argument| argument.logical_nulls());
+                let counted = match (kept, &present) {
+                    (None, None) => batch.num_rows(),
+                    (None, Some(present)) => present.len() - present.null_count(),
+                    (Some(kept), None) => kept.true_count(),
+                    (Some(kept), Some(present)) => (kept.values() & present.inner()).count_set_bits(),
+                };
+                Total::Count(counted as i64)
             }
             Total::Sum(_) => {
                 let failed = |_| ExecError::Evaluation { role: ROLE };
-                Total::Sum(sums::total(&arguments).map_err(failed)?)
+                Total::Sum(sums::total(&arguments, kept).map_err(failed)?)
             }
         };
         total.merge(&more)
+    }
+}
+
+impl<'a> Matching<'a> {
+    /// The rows on which a condition holds.
+    fn of(condition: Option<&Compiled>, batch: &'a RecordBatch) -> Result<Self, ExecError> {
+        let kept = condition.map(|condition| condition.condition(batch)).transpose()?;
+        let kept = kept.filter(|kept| kept.count_set_bits() < batch.num_rows());
+        Ok(Self { batch, kept: kept.map(|kept| BooleanArray::new(kept, None)), copy: OnceCell::new() })
+    }
+
+    /// A batch of these rows alone.
+    fn copied(&self) -> Result<&RecordBatch, ExecError> {
+        let Some(kept) = &self.kept else { return Ok(self.batch) };
+        if let Some(copy) = self.copy.get() {
+            return Ok(copy);
+        }
+        let internal = |_| ExecError::Internal { place: "matching rows" };
+        let copy = filter_record_batch(self.batch, kept).map_err(internal)?;
+        Ok(self.copy.get_or_init(|| copy))
     }
 }
 
@@ -205,20 +254,6 @@ impl Total {
             Self::Sum(sum) => Arc::new(Decimal128Array::from(vec![sum]).with_data_type(TOTAL)),
         }
     }
-}
-
-/// The rows of a batch on which a condition holds.
-fn matching<'a>(
-    condition: Option<&Compiled>,
-    batch: &'a RecordBatch,
-) -> Result<Cow<'a, RecordBatch>, ExecError> {
-    let Some(condition) = condition else { return Ok(Cow::Borrowed(batch)) };
-    let kept = condition.condition(batch)?;
-    if kept.count_set_bits() == batch.num_rows() {
-        return Ok(Cow::Borrowed(batch));
-    }
-    let internal = |_| ExecError::Internal { place: "matching rows" };
-    filter_record_batch(batch, &BooleanArray::new(kept, None)).map(Cow::Owned).map_err(internal)
 }
 
 /// The totals over the rows of both.

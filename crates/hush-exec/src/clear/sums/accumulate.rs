@@ -61,12 +61,12 @@ impl AggregateUDFImpl for ExactSum {
     }
 }
 
-/// The sum of a batch's products; `None` for no rows without NULL.
+/// The sum of a batch's products in the rows that the filter lets pass; `None` if all of them have NULL.
 ///
 /// # Errors
 /// [`ArrowError::ArithmeticOverflow`].
-pub(in crate::clear) fn total(arguments: &[ArrayRef]) -> Result<Option<i128>> {
-    Terms::new(arguments, None)?.total()
+pub(in crate::clear) fn total(arguments: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Option<i128>> {
+    Terms::new(arguments, filter)?.total()
 }
 
 /// The values of an argument.
