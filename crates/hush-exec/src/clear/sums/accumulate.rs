@@ -133,10 +133,16 @@ impl<'a> Terms<'a> {
 
     /// The sum of all terms; `None` if there are none.
     fn total(&self) -> Result<Option<i128>> {
-        if let (Factor::Integers(values), None, None) = (self.first, self.second, &self.present) {
+        if let (Factor::Integers(values), None) = (self.first, self.second) {
             // No memory holds enough of them to overflow.
-            let sum = values.iter().fold(0_i128, |sum, value| sum.wrapping_add(i128::from(*value)));
-            return Ok((!values.is_empty()).then_some(sum));
+            let (count, sum) = match &self.present {
+                None => (
+                    values.len(),
+                    values.iter().fold(0, |sum: i128, value| sum.wrapping_add((*value).into())),
+                ),
+                Some(present) => (present.len() - present.null_count(), sum_present(values, present)),
+            };
+            return Ok((count > 0).then_some(sum));
         }
         let (mut sum, mut found) = (0_i128, false);
         self.add_to(|_, term| {
@@ -162,6 +168,19 @@ fn factor(argument: &ArrayRef) -> Result<Factor<'_>> {
     }
     let values = argument.as_primitive_opt::<Decimal128Type>().ok_or_else(unexpected)?;
     Ok(Factor::Digits(values.values()))
+}
+
+/// The sum of the values of the rows that are present.
+fn sum_present(values: &[i64], present: &NullBuffer) -> i128 {
+    let mut sum = 0_i128;
+    for (values, mut rows) in values.chunks(64).zip(present.inner().bit_chunks().iter_padded()) {
+        while rows != 0 {
+            let value = values.get(rows.trailing_zeros() as usize).copied().unwrap_or(0);
+            sum = sum.wrapping_add(value.into());
+            rows &= rows - 1;
+        }
+    }
+    sum
 }
 
 #[inline]
