@@ -124,6 +124,27 @@ def test_integers_under_sum_do_not_wrap(hush, tmp_path):
     assert done.stdout.splitlines()[1] == ",".join([str(4 * 9223372036854775806)] * 2)
 
 
+def test_the_least_integer_is_not_its_own_negative(hush, tmp_path):
+    """In 64 bits it would be. A seed of the random queries: `-MIN(n)` was negative."""
+    path, least = tmp_path / "t.csv", -(2**63)
+    path.write_text(f"n,x\n{least},1\n3,2\n", encoding="utf-8")
+    for choice in (("--sensitive", "x", "--clear", "n"), ("--sensitive", "n", "--clear", "x")):
+        ask = lambda query, status=0: hush("run", path, query, *choice, "--format", "csv", status=status)
+        answers = {
+            "SELECT -MIN(n) FROM t": -least,
+            "SELECT - -MIN(n) FROM t": least,
+            "SELECT COUNT(*) FROM t HAVING -MIN(n) > 0": 2,
+            "SELECT COUNT(*) FROM t WHERE -n > 0": 1,
+            "SELECT COUNT(*) FROM t WHERE -n IN (9223372036854775808, -3)": 2,
+            "SELECT SUM(-n) FROM t": -least - 3,
+            "SELECT -n FROM t ORDER BY n LIMIT 1": -least,
+        }
+        for query, want in answers.items():
+            assert ask(query).stdout.split()[-1] == str(want), query
+        # As the values of any other operation must, these must fit their type.
+        assert "HUSH-E050" in ask("SELECT MIN(-n) FROM t", 3).stderr
+
+
 DECIMALS = [
     (38, 0, 10**37),
     (38, 10, 10**37),

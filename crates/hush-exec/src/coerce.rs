@@ -43,9 +43,23 @@ pub use instants::functions;
 /// Those of the query engine, if types do not go together; a [`TextFault`] (as an external error of the engine) if the
 /// expression would grow too large.
 pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    let settled = Settler { schema, copied: Cell::new(0) }.expand(expr)?;
+    settle_for(expr, schema, Settled::Columns)
+}
+
+/// [`settle`] for such expressions.
+fn settle_for(expr: Expr, schema: &DFSchema, of: Settled) -> Result<Expr> {
+    let settled = Settler { schema, of, copied: Cell::new(0) }.expand(expr)?;
     expect_few_evaluations(&settled)?;
     Ok(settled)
+}
+
+/// What expressions are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settled {
+    /// Columns of the table: the negative of an integer is one.
+    Columns,
+    /// Results, whose integers become decimals where they are computed with.
+    Results,
 }
 
 /// Limits the work of a settled expression for one row. Subexpressions that the engine evaluates twice count twice.
@@ -76,7 +90,7 @@ impl AnalyzerRule for SettleTypes {
             let names = NamePreserver::new(&node);
             let settled = node.map_expressions(|expr| {
                 let name = names.save(&expr);
-                Ok(Transformed::yes(name.restore(settle(expr, &schema)?)))
+                Ok(Transformed::yes(name.restore(settle_for(expr, &schema, Settled::Results)?)))
             })?;
             settled.map_data(LogicalPlan::recompute_schema)
         })?;
@@ -96,6 +110,7 @@ pub fn faithful_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 struct Settler<'a> {
     schema: &'a DFSchema,
+    of: Settled,
     /// Nodes added to those of the text. A divisor is copied, so `1 / (1 / (1 / …))` doubles with each level.
     copied: Cell<usize>,
 }
@@ -155,6 +170,7 @@ impl Settler<'_> {
                 let [left, right] = sides.map(Box::new);
                 Ok(Transformed::yes(self.checked(BinaryExpr { left, op, right })?))
             }
+            Expr::Negative(operand) => Ok(Transformed::yes(self.negated(*operand)?)),
             Expr::IsNull(operand) => Ok(Transformed::yes(Expr::IsNull(Box::new(self.widened(*operand))))),
             Expr::IsNotNull(operand) => {
                 Ok(Transformed::yes(Expr::IsNotNull(Box::new(self.widened(*operand)))))

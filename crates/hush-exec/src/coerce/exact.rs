@@ -12,7 +12,7 @@ use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
 
-use super::{Settler, nodes};
+use super::{Settled, Settler, nodes};
 
 /// Most digits of the engine's decimals.
 const MAX_DIGITS: i32 = 76;
@@ -43,6 +43,20 @@ impl Settler<'_> {
             }
             _ => Ok(Expr::BinaryExpr(BinaryExpr { left, op, right })),
         }
+    }
+
+    /// `-x`. The query engine's least integer is its own negative, so an integer is taken from zero; literals have their own sign.
+    pub(super) fn negated(&self, operand: Expr) -> Result<Expr> {
+        let kind = operand.get_type(self.schema).unwrap_or(DataType::Null);
+        if !kind.is_integer() || matches!(operand, Expr::Literal(..)) {
+            return Ok(Expr::Negative(Box::new(operand)));
+        }
+        let (left, op, right) = (Box::new(lit(0_i64)), Operator::Minus, Box::new(operand));
+        let integer = self.checked(BinaryExpr { left, op, right })?;
+        Ok(match self.of {
+            Settled::Columns => integer,
+            Settled::Results => narrowed(integer).unwrap_or_else(|other| other),
+        })
     }
 
     /// An exact number that is only compared: its `+ - *` get as many digits as their values can have.

@@ -350,7 +350,7 @@ fn both_halves_agree_with_three_valued_logic() {
     let fixture = Fixture::random(&mut Random::announced("logic"), &[700]);
     let not_in = |weight: Option<i64>, list: &[i64]| weight.map(|weight| !list.contains(&weight));
     type Logic<'a> = (&'a str, Box<dyn Fn(&crate::fixture::Row) -> bool + 'a>);
-    let cases: [Logic<'_>; 6] = [
+    let cases: [Logic<'_>; 7] = [
         (
             "\"weight\" NOT IN (1, 2) OR \"weight\" NOT IN (3, 4)",
             Box::new(|row| row.weight.is_some() && not_in(row.weight, &[]).is_some()),
@@ -358,6 +358,8 @@ fn both_halves_agree_with_three_valued_logic() {
         ("COALESCE(\"weight\", 2) = 2", Box::new(|row| row.weight.unwrap_or(2) == 2)),
         ("NVL(\"weight\", 0) >= 0", Box::new(|row| row.weight.unwrap_or(0) >= 0)),
         ("(\"weight\" > 0) IS TRUE", Box::new(|row| row.weight.is_some_and(|weight| weight > 0))),
+        // The least integer of 64 bits has no negative of 64 bits.
+        ("-(\"weight\" - \"weight\" - 9223372036854775807 - 1) > 0", Box::new(|row| row.weight.is_some())),
         ("0 * \"weight\" = 0", Box::new(|row| row.weight.is_some())),
         ("(\"weight\" > 0) IS NOT FALSE", Box::new(|row| row.weight.is_none_or(|weight| weight > 0))),
     ];
