@@ -18,6 +18,7 @@ mod opaque;
 mod order;
 mod outputs;
 mod product;
+mod ranges;
 pub(crate) mod scalar;
 pub(crate) mod select;
 pub(crate) mod session;

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hush_params::{ChainParams, Named};
-use hush_ring::{Chain, Cpu};
+use hush_ring::Chain;
 use hush_rlwe::{EvaluationKeys, UncheckedEvaluationKeys};
 use hush_table::{KeyEntry, Manifest, SecretId, TableStore};
 
 use crate::error::ExecError;
+use crate::table::cpu;
 
 /// Names keys of a table: all those of one chain, one unit of errors and one secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -101,9 +102,8 @@ fn load(
     if needed > memory_bytes {
         return Err(ExecError::MemoryLimit);
     }
-    let Ok(cpu) = Cpu::detect() else { return Err(ExecError::Internal { place: "chain" }) };
     // The numbers that a file defines may not be prime.
-    let chain = Chain::new(params, set.unit, cpu).map_err(|_| ExecError::BadChain)?;
+    let chain = Chain::new(params, set.unit, cpu()?).map_err(|_| ExecError::BadChain)?;
     let mut keys = EvaluationKeys::new();
     for entry in entries {
         let bytes = store.read_key(entry)?;

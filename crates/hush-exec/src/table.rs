@@ -280,7 +280,13 @@ impl PartRef<'_> {
 /// # Errors
 /// [`ExecError::Internal`] if the processor's kernels cannot be chosen.
 pub(crate) fn ring(set: &'static ParamSet) -> Result<Ring, ExecError> {
-    let internal = ExecError::Internal { place: "ring" };
-    let Ok(cpu) = Cpu::detect() else { return Err(internal) };
-    Ring::new(set, cpu).map_err(|_| internal)
+    Ring::new(set, cpu()?).map_err(|_| ExecError::Internal { place: "ring" })
+}
+
+/// The kernels that this machine runs.
+///
+/// # Errors
+/// [`ExecError::Internal`] if they cannot be chosen.
+pub(crate) fn cpu() -> Result<Cpu, ExecError> {
+    Cpu::detect().map_err(|_| ExecError::Internal { place: "kernels" })
 }

@@ -19,6 +19,15 @@ pub(crate) const BLOCK: usize = 64;
 /// The widest packed value, in bits.
 pub const MAX_BIT_WIDTH: u32 = 56;
 
+/// Values that a word of a selection is about.
+pub(crate) const SELECTED: usize = 64;
+
+/// Words of a selection out of so many values.
+#[inline]
+pub const fn selection_words(values: usize) -> usize {
+    values.div_ceil(SELECTED)
+}
+
 /// Body and mask.
 pub type Pair<'a> = (&'a [u64], &'a [u64]);
 

@@ -10,4 +10,5 @@ pub(crate) mod ntt;
 pub(crate) mod permute;
 pub(crate) mod pointwise;
 pub(crate) mod sample;
+pub(crate) mod select;
 pub(crate) mod uniform;

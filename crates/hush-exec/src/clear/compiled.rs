@@ -15,12 +15,15 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, cast};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
+use hush_ring::Cpu;
 use hush_table::CHUNK_ROWS;
 
 use super::held::PartColumns;
+use super::ranges::Ranges;
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
+use crate::table::cpu;
 
 /// The clear columns that some expressions need, by position in the table.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub(crate) struct UsedColumns {
 pub(crate) struct Compiled {
     role: ExpressionRole,
     expr: Arc<dyn PhysicalExpr>,
+    /// What the expression is, if it is such a condition, and the kernels for it.
+    ranges: Option<(Cpu, Ranges)>,
 }
 
 impl UsedColumns {
@@ -81,7 +86,11 @@ impl UsedColumns {
     ) -> Result<Compiled, ExecError> {
         let malformed = |_| ExecError::Expression { role, fault: ExpressionFault::Malformed };
         let expr = state.create_physical_expr(expr.clone(), &self.df_schema).map_err(malformed)?;
-        Ok(Compiled { role, expr })
+        let ranges = match Ranges::of(&expr, &self.schema) {
+            Some(ranges) => Some((cpu()?, ranges)),
+            None => None,
+        };
+        Ok(Compiled { role, expr, ranges })
     }
 
     /// The type of an expression over these columns.
@@ -145,6 +154,9 @@ impl Compiled {
     /// # Errors
     /// [`ExecError::Evaluation`].
     pub(crate) fn condition(&self, batch: &RecordBatch) -> Result<BooleanBuffer, ExecError> {
+        if let Some(rows) = self.ranges.as_ref().and_then(|(cpu, ranges)| ranges.rows(*cpu, batch)) {
+            return Ok(rows);
+        }
         let array = self.array(batch)?;
         let array = array.as_boolean_opt().ok_or(ExecError::Evaluation { role: self.role })?;
         Ok(match array.nulls() {

@@ -156,10 +156,12 @@ fn is_sound(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     tested.is_some_and(|column| column.downcast_ref::<ColumnExpr>().is_some())
 }
 
-/// Whether the expression is a literal, or a literal that the query engine converts to another type.
-fn is_literal(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let below = expr.downcast_ref::<CastExpr>().map_or(expr, CastExpr::expr);
-    below.downcast_ref::<Literal>().is_some()
+/// Whether the expression is a literal, or a literal that the query engine converts to other types.
+pub(super) fn is_literal(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    match expr.downcast_ref::<CastExpr>() {
+        Some(cast) => is_literal(cast.expr()),
+        None => expr.downcast_ref::<Literal>().is_some(),
+    }
 }
 
 /// Whether the expression is a column, or a column after a conversion that keeps the order and every digit. Those are

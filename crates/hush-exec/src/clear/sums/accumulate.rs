@@ -14,8 +14,10 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
 };
+use hush_ring::select::{selection_words, sum_selected};
 
 use super::{EXACT, TOTAL};
+use crate::table::cpu;
 
 /// The function. Plans cannot name it: no session knows it.
 pub(super) fn function() -> Arc<AggregateUDF> {
@@ -140,7 +142,7 @@ impl<'a> Terms<'a> {
                     values.len(),
                     values.iter().fold(0, |sum: i128, value| sum.wrapping_add((*value).into())),
                 ),
-                Some(present) => (present.len() - present.null_count(), sum_present(values, present)),
+                Some(present) => (present.len() - present.null_count(), sum_present(values, present)?),
             };
             return Ok((count > 0).then_some(sum));
         }
@@ -171,16 +173,13 @@ fn factor(argument: &ArrayRef) -> Result<Factor<'_>> {
 }
 
 /// The sum of the values of the rows that are present.
-fn sum_present(values: &[i64], present: &NullBuffer) -> i128 {
-    let mut sum = 0_i128;
-    for (values, mut rows) in values.chunks(64).zip(present.inner().bit_chunks().iter_padded()) {
-        while rows != 0 {
-            let value = values.get(rows.trailing_zeros() as usize).copied().unwrap_or(0);
-            sum = sum.wrapping_add(value.into());
-            rows &= rows - 1;
-        }
-    }
-    sum
+///
+/// # Errors
+/// [`DataFusionError::Internal`] if the machine's kernels cannot be chosen.
+fn sum_present(values: &[i64], present: &NullBuffer) -> Result<i128> {
+    let cpu = cpu().map_err(|_| DataFusionError::Internal("kernels".to_owned()))?;
+    let words = present.inner().bit_chunks().iter_padded().take(selection_words(values.len()));
+    Ok(sum_selected(cpu, values, &words.collect::<Vec<_>>()))
 }
 
 #[inline]
