@@ -36,7 +36,10 @@ pub(super) fn cut(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..rows).step_by(chunk).map(move |first| (first, chunk.min(rows - first)))
 }
 
-/// Batches of these columns as those of the chunks of a table: as they are, if all but the last are full.
+/// Fewest rows of a chunk where its neighbours would fill it: fewer are copied together, as every chunk costs some time of its own.
+const FEWEST_ROWS: usize = CHUNK_ROWS as usize / 4;
+
+/// Batches of these columns as those of the chunks of a table in memory, as they are where they have enough rows and not too many.
 ///
 /// # Errors
 /// [`ClientError::Arrow`] for batches of other columns.
@@ -44,12 +47,29 @@ pub(super) fn in_chunks(
     schema: &SchemaRef,
     batches: Vec<RecordBatch>,
 ) -> Result<Vec<RecordBatch>, ClientError> {
-    let rows = batches.iter().map(RecordBatch::num_rows).sum();
-    if cut(rows).map(|(_, count)| count).eq(batches.iter().map(RecordBatch::num_rows)) {
-        return Ok(batches);
+    let (mut chunks, mut held, mut rows) = (Vec::with_capacity(batches.len()), Vec::new(), 0);
+    let join = |held: &mut Vec<RecordBatch>| match held.len() {
+        1 => Ok(held.pop()),
+        0 => Ok(None),
+        _ => concat_batches(schema, &std::mem::take(held)).map(Some),
+    };
+    let pieces = batches
+        .iter()
+        .flat_map(|batch| cut(batch.num_rows()).map(|(first, count)| batch.slice(first, count)));
+    for piece in pieces {
+        if rows + piece.num_rows() > CHUNK_ROWS as usize {
+            chunks.extend(join(&mut held)?);
+            rows = 0;
+        }
+        rows += piece.num_rows();
+        held.push(piece);
+        if rows >= FEWEST_ROWS {
+            chunks.extend(join(&mut held)?);
+            rows = 0;
+        }
     }
-    let whole = concat_batches(schema, &batches)?;
-    Ok(cut(rows).map(|(first, count)| whole.slice(first, count)).collect())
+    chunks.extend(join(&mut held)?);
+    Ok(chunks)
 }
 
 /// As [`table`], of a batch for each chunk.
@@ -75,8 +95,10 @@ pub(super) fn table_of(
     };
     let writer = TableWriter::begin(&store, identity, layout)?;
     let mut writer = writer.without_clear_files().with_parts_in_flight(threads);
-    let rows = chunks.iter().map(RecordBatch::num_rows).sum::<usize>();
-    for ((index, (first, count)), clear) in cut(rows).enumerate().zip(&chunks) {
+    let mut rows = 0;
+    for (index, clear) in chunks.iter().enumerate() {
+        let (first, count) = (rows, clear.num_rows());
+        rows += count;
         let encoded = quantities.iter().map(|cells| cells.to_plain(first..first + count).encode().into());
         let mut seed = [0_u8; 32];
         hush_ring::os_random(&mut seed)?;

@@ -136,9 +136,16 @@ pub(super) fn unpack(bytes: &[u8], rows: u64) -> Result<RowNumbers, AnswerError>
     }
     let mut numbers = Vec::with_capacity(set.len() as usize);
     for (high, bitmap) in set.bitmaps() {
-        let (high, mut ranges) = (u64::from(high) << 32, bitmap.iter());
-        while let Some(range) = ranges.next_range() {
-            numbers.extend((high | u64::from(*range.start()))..(high | u64::from(*range.end())) + 1);
+        let (high, found) = (u64::from(high) << 32, bitmap.statistics());
+        let mut rows = bitmap.iter();
+        // Where most rows are in runs, a run at a time; looking for runs takes longer than the rows of the other containers.
+        let alone = found.n_values_bitset_containers + u64::from(found.n_values_array_containers);
+        if 2 * alone < found.cardinality {
+            while let Some(run) = rows.next_range() {
+                numbers.extend((high | u64::from(*run.start()))..(high | u64::from(*run.end())) + 1);
+            }
+        } else {
+            rows.for_each(|row| numbers.push(high | u64::from(row)));
         }
     }
     RowNumbers::new(numbers.into(), rows).ok_or(AnswerError::Clear)

@@ -44,7 +44,7 @@ pub(super) struct PartCutter {
     generation: u32,
     /// The append whose parts these are.
     append: Option<AppendId>,
-    /// Whether clear columns stay with whoever pushes them, and are not written.
+    /// Whether clear columns stay with whoever pushes them, and are not written. A short chunk ends its part then, not the table.
     keeps_no_clear: bool,
     /// Size at which a part is cut.
     part_bytes: u64,
@@ -158,13 +158,16 @@ impl PartCutter {
         if pushed.is_ok() {
             self.next_chunk = self.next_chunk.saturating_add(1);
             self.rows = self.rows.saturating_add(u64::from(rows));
-            self.ended = rows < CHUNK_ROWS;
+            self.ended = rows < CHUNK_ROWS && !self.keeps_no_clear;
         }
         let full = part.is_full(self.part_bytes);
         if part.chunks > 0 {
             self.open = Some(part);
         }
         pushed?;
+        if rows < CHUNK_ROWS && !self.ended {
+            return self.finish();
+        }
         while self.in_flight.front().is_some_and(JoinHandle::is_finished) {
             self.join_oldest()?;
         }
@@ -172,7 +175,7 @@ impl PartCutter {
         if full && !self.ended { self.cut() } else { Ok(()) }
     }
 
-    /// Stores the last part. All parts are in [`PartCutter::stored`] then.
+    /// Stores the open part. All parts are in [`PartCutter::stored`] then.
     ///
     /// # Errors
     /// Those of storing parts.

@@ -150,7 +150,7 @@ impl TableWriter {
     }
 
     /// Writes no clear columns: for a table in memory whose maker has them, and hands them to the engine as they are. The manifest names a file
-    /// for each part's, which nobody finds; it is signed, but not stored.
+    /// for each part's, which nobody finds; it is signed, but not stored. A chunk with fewer rows than others ends its part, and more may follow.
     #[must_use]
     pub fn without_clear_files(mut self) -> Self {
         self.cutter.keep_no_clear();

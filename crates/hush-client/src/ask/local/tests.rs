@@ -116,6 +116,44 @@ fn stored(clear: &RecordBatch) -> OwnedTable {
     OwnedTable::open_store(&store, &owner, &NoOp, 2, hush_exec::Limits::default()).unwrap()
 }
 
+/// All rows, in pieces of none to more than a chunk.
+fn pieces(clear: &RecordBatch, draw: &mut Draw) -> Vec<RecordBatch> {
+    let (mut pieces, mut first) = (Vec::new(), 0);
+    while first < clear.num_rows() {
+        let most = match draw.below(3) {
+            0 => 3,
+            1 => 3000,
+            _ => 9000,
+        };
+        let rows = draw.below(most).min(clear.num_rows() - first);
+        pieces.push(clear.slice(first, rows));
+        first += rows;
+    }
+    pieces
+}
+
+#[test]
+fn chunks_are_the_batches_that_came_where_these_have_enough_rows() {
+    let clear = rows(30_000, &mut Draw::new());
+    let sizes = |pieces: &[usize]| -> Vec<usize> {
+        let slice = |first: &mut usize, rows: &usize| {
+            *first += rows;
+            Some(clear.slice(*first - rows, *rows))
+        };
+        let chunks = in_chunks(&clear.schema(), pieces.iter().scan(0, slice).collect()).unwrap();
+        let all = concat_batches(&clear.schema(), &chunks).unwrap();
+        assert_eq!(all, clear.slice(0, pieces.iter().sum()));
+        chunks.iter().map(RecordBatch::num_rows).collect()
+    };
+    assert_eq!(sizes(&[]), [] as [usize; 0]);
+    assert_eq!(sizes(&[0, 0]), [] as [usize; 0]);
+    assert_eq!(sizes(&[8192, 8192, 7]), [8192, 8192, 7]);
+    assert_eq!(sizes(&[4000, 2048, 6000]), [4000, 2048, 6000]);
+    assert_eq!(sizes(&[1, 2000, 0, 1000, 5, 6]), [3001, 11]);
+    assert_eq!(sizes(&[2000, 8000, 1]), [2000, 8000, 1]);
+    assert_eq!(sizes(&[20_000, 3]), [8192, 8192, 3616, 3]);
+}
+
 /// Results, their types and refusals are those of a table in files, whatever the batches in which the rows came.
 #[test]
 fn a_table_in_memory_answers_as_one_in_files() {
@@ -126,6 +164,7 @@ fn a_table_in_memory_answers_as_one_in_files() {
             20_000 => {
                 [(0, 5000), (5000, 1), (5001, 14_999)].map(|(first, rows)| clear.slice(first, rows)).into()
             }
+            140_000 => pieces(&clear, &mut draw),
             _ => cut(count).map(|(first, rows)| clear.slice(first, rows)).collect(),
         };
         let chunks = in_chunks(&clear.schema(), pieces).unwrap();
