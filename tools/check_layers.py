@@ -33,7 +33,7 @@ ALLOWED = {
     "hush-circuits": SCHEMES | {"hush-expr"},
     "hush-keys": SCHEMES | {"hush-system"},
     "hush-plan": {"hush-params"},
-    "hush-table": {"hush-params", "hush-plan", "hush-system"},
+    "hush-table": {"hush-kernels", "hush-params", "hush-plan", "hush-system"},
     "hush-exec": SCHEMES | TABLES,
     "hush-worker": {"hush-exec", "hush-table"},
     "hush-py-worker": {"hush-edge", "hush-table", "hush-worker"},

@@ -5,12 +5,13 @@
 
 use std::fmt;
 
+use hush_kernels::bits::unpack_bits;
+use hush_kernels::{BitWidth, Cpu};
+
 use super::{MAX_LANE_BITS, put_shape, take_shape};
 
 /// Most bits of numbers that are added in one word.
 const SHORT_BITS: u8 = 64;
-/// Most bits of numbers that lie in eight bytes wherever they begin.
-const NARROW_BITS: u8 = 57;
 /// Most bits of numbers that lie in sixteen bytes wherever they begin.
 const LONG_BITS: u8 = 121;
 
@@ -123,10 +124,10 @@ impl CubeSums {
             let (packed, behind) = rest.split_at_checked(lane_bytes(self.cells, *bits))?;
             rest = behind;
             match lane {
-                Lane::Short(lane) if *bits <= NARROW_BITS => add_narrow(lane, packed, *bits),
-                Lane::Short(lane) => {
-                    add_short(lane, numbers(packed, *bits).map(|number| number as u64), *bits)
-                }
+                Lane::Short(lane) => match BitWidth::new(u32::from(*bits)) {
+                    Ok(width) => add_narrow(lane, packed, width),
+                    Err(_) => add_short(lane, numbers(packed, *bits).map(|number| number as u64), *bits),
+                },
                 Lane::Wide(lane) => add_wide(lane, numbers(packed, *bits), *bits),
             }
         }
@@ -245,16 +246,20 @@ fn short(bits: u8) -> u64 {
     mask(bits) as u64
 }
 
-/// Adds packed numbers of at most [`NARROW_BITS`] bits.
-fn add_narrow(lane: &mut [u64], packed: &[u8], bits: u8) {
-    let mask = short(bits);
-    for (number, cell) in lane.iter_mut().enumerate() {
-        let first = number.wrapping_mul(usize::from(bits));
-        let (byte, shift) = (first / 8, (first % 8) as u32);
-        let word = packed.get(byte..).and_then(|rest| rest.first_chunk());
-        // The last numbers have fewer bytes behind them.
-        let word = word.map_or_else(|| window(packed, byte) as u64, |word| u64::from_le_bytes(*word));
-        *cell = cell.wrapping_add(word.wrapping_shr(shift)) & mask;
+/// Numbers that are unpacked together: of any width they take whole bytes.
+const TILE: usize = 512;
+
+/// Adds packed numbers of this width.
+fn add_narrow(lane: &mut [u64], packed: &[u8], width: BitWidth) {
+    // Any path gives the same numbers.
+    let cpu = Cpu::detect().unwrap_or(Cpu::scalar());
+    let mut tile = [0; TILE];
+    for (cells, packed) in lane.chunks_mut(TILE).zip(packed.chunks(width.packed_bytes(TILE))) {
+        let Some(numbers) = tile.get_mut(..cells.len()) else { return };
+        unpack_bits(cpu, width, packed, numbers);
+        for (cell, number) in cells.iter_mut().zip(numbers) {
+            *cell = cell.wrapping_add(*number) & width.mask();
+        }
     }
 }
 
