@@ -12,7 +12,7 @@ use hush_rlwe::{EvaluationKeys, UncheckedEvaluationKeys};
 use hush_table::{KeyEntry, Manifest, SecretId, TableStore};
 
 use crate::error::ExecError;
-use crate::table::cpu;
+use crate::machine::cpu;
 
 /// Names keys of a table: all those of one chain, one unit of errors and one secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -38,6 +38,7 @@ mod job;
 mod kept;
 mod keys;
 mod living;
+mod machine;
 pub mod packing;
 mod parts;
 pub mod plain;

@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use bytes::Bytes;
 use hush_params::ParamSet;
 use hush_plan::EncodingId;
-use hush_ring::{Cpu, Ring};
+use hush_ring::Ring;
 use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
 use hush_table::manifest::PartPlace;
 use hush_table::part::{FileKind, Zones};
@@ -23,6 +23,7 @@ use crate::clear::held::{HeldColumns, PartColumns};
 use crate::error::ExecError;
 use crate::keys::{KeyCache, KeySet, LoadedKeys};
 use crate::living::{DeadLists, Living};
+use crate::machine::cpu;
 use crate::parts::PartSet;
 
 /// A table version. Lives as long as the table's manifest stays the same.
@@ -281,12 +282,4 @@ impl PartRef<'_> {
 /// [`ExecError::Internal`] if the processor's kernels cannot be chosen.
 pub(crate) fn ring(set: &'static ParamSet) -> Result<Ring, ExecError> {
     Ring::new(set, cpu()?).map_err(|_| ExecError::Internal { place: "ring" })
-}
-
-/// The kernels that this machine runs.
-///
-/// # Errors
-/// [`ExecError::Internal`] if they cannot be chosen.
-pub(crate) fn cpu() -> Result<Cpu, ExecError> {
-    Cpu::detect().map_err(|_| ExecError::Internal { place: "kernels" })
 }

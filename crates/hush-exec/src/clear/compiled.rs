@@ -23,7 +23,7 @@ use super::ranges::Ranges;
 use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionFault, ExpressionRole};
-use crate::table::cpu;
+use crate::machine::cpu;
 
 /// The clear columns that some expressions need, by position in the table.
 #[derive(Debug)]

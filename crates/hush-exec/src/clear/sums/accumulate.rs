@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 use hush_ring::select::{selection_words, sum_selected};
 
 use super::{EXACT, TOTAL};
-use crate::table::cpu;
+use crate::machine::cpu;
 
 /// The function. Plans cannot name it: no session knows it.
 pub(super) fn function() -> Arc<AggregateUDF> {
