@@ -51,6 +51,8 @@ pub(crate) enum Benchmark {
     Delete(Delete),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
+    /// A question like TPC-H's sixth with all conditions encrypted, by products of ciphertexts without keys
+    Products(Products),
     /// Medians, ends, first rows and ranges from sorted runs, beside columns that come back
     Runs(Runs),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
@@ -187,6 +189,15 @@ pub(crate) struct Cubes {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Products {
+    /// Rows
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: u64,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Runs {
     /// Rows of the table
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
@@ -201,7 +212,7 @@ pub(crate) struct Runs {
     pub(crate) asking: Asking,
 }
 
-/// What questions of cubes and of runs have in common.
+/// What questions of cubes, of products and of runs have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Asking {
     /// Seed of the table

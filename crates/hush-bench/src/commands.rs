@@ -8,7 +8,7 @@ use std::process::Command;
 use hush::{Error, ProfileInUse};
 use hush_bench::{
     BenchError, analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption,
-    libraries, predictions, runs, split_table,
+    libraries, predictions, products, runs, split_table,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::args::{
     Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Cubes, Delete, EdgeGrid,
-    Encryption, Libraries, LweAgcd, Predictions, Runs, SplitTable,
+    Encryption, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable,
 };
 
 /// Runs a benchmark and prints its report.
@@ -35,6 +35,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Delete(args) => delete(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
+        Benchmark::Products(args) => products(args, threads),
         Benchmark::Runs(args) => runs(args, threads),
         Benchmark::LweAgcd(args) => lwe_agcd(args),
     }
@@ -102,6 +103,13 @@ fn cubes(args: &Cubes, threads: usize) -> Result<(), Error> {
     let measured = cubes::run(&options).map_err(to_error)?;
     report(args.asking.json, &measured, || cubes::text(&options, &measured))?;
     all_right("question", cubes::wrong(&measured))
+}
+
+fn products(args: &Products, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let measured = products::run(&options).map_err(to_error)?;
+    report(args.asking.json, &measured, || products::text(&options, &measured))?;
+    all_right("question", usize::from(!measured.is_exact))
 }
 
 fn runs(args: &Runs, threads: usize) -> Result<(), Error> {

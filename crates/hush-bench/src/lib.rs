@@ -24,6 +24,7 @@ pub mod libraries;
 mod peers;
 pub mod predictions;
 mod prepared;
+pub mod products;
 pub mod runs;
 pub mod split_table;
 mod synthetic;

@@ -14,4 +14,4 @@ pub(crate) mod uniform;
 mod vector;
 
 pub(crate) use self::vector::{Avx2, compiled};
-pub(crate) use crate::vector::{convert, lift, ntt, pointwise};
+pub(crate) use crate::vector::{convert, lift, ntt, pointwise, product};

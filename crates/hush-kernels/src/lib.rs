@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The loops: NTT, FFT, point-wise arithmetic mod `q`, lazy sums, bit packing, AES-CTR expansion, noise sampling, conditions on columns.
+//! The loops: NTT, FFT, point-wise arithmetic mod `q`, products of ciphertexts, lazy sums, bit packing, AES-CTR expansion, noise sampling, conditions on columns.
 //!
 //! *Words used.* A **path** is an instruction set that a loop is written for; [`Cpu`] names one and proves that the
 //! machine has it. A residue is **canonical** when it lies in `[0, q)`.
 //!
 //! ```text
-//!   ntt  pointwise  lazy  convert  permute  bits  uniform  sample  lift  fft  select      safe API: checks lengths, picks the path
+//!   ntt  pointwise  lazy  convert  permute  bits  uniform  sample  lift  fft  select  product      safe API: checks lengths, picks the path
 //!   ───────┬──────────────────┬──────────────────┬───
 //!        scalar             avx2              avx512       kernels by API module, same names
 //!   the specification    FP64 FMA, AES-NI   IFMA, VBMI, VAES
@@ -14,7 +14,8 @@
 //!
 //! *Invariants.* All paths give the same bits for the same input; the scalar path is the specification. Residues go in
 //! and come out canonical unless a function says otherwise. Loops on possibly secret data ([`ntt`], [`pointwise`],
-//! [`lazy`], [`convert`], [`sample`], [`lift`], [`fft`], [`bits`], [`select`]) have no branch, index or division that depends on it; [`uniform`] is for
+//! [`lazy`], [`convert`], [`sample`], [`lift`], [`fft`], [`bits`], [`select`],
+//! [`product`]) have no branch, index or division that depends on it; [`uniform`] is for
 //! public data and says so. Slices need no alignment; operands are distinct borrows, so they never overlap.
 //!
 //! *Shape contracts.* Lengths are fixed by the caller's layout, never by input data, so a mismatch is a programming
@@ -38,6 +39,7 @@ mod operands;
 mod path;
 pub mod permute;
 pub mod pointwise;
+pub mod product;
 pub mod sample;
 mod scalar;
 pub mod select;

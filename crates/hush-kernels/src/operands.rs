@@ -19,6 +19,34 @@ pub(crate) const BLOCK: usize = 64;
 /// The widest packed value, in bits.
 pub const MAX_BIT_WIDTH: u32 = 56;
 
+/// Most rows of a polynomial that is multiplied.
+pub const MAX_COMPONENTS: usize = 8;
+/// Places come in multiples of so many, which every path has whole vectors for.
+pub const PLACES: usize = 8;
+
+/// The shape of a product of polynomials: rows of as many places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) places: usize,
+    /// Rows of the left operand.
+    pub(crate) left: usize,
+    /// Rows of the right one.
+    pub(crate) right: usize,
+}
+
+impl Rows {
+    /// Rows of the product.
+    pub(crate) fn product(self) -> usize {
+        self.left + self.right - 1
+    }
+
+    /// The rows of the left operand that meet one of the right in a row of the product.
+    #[inline(always)]
+    pub(crate) fn terms(self, row: usize) -> std::ops::Range<usize> {
+        (row + 1).saturating_sub(self.right)..self.left.min(row + 1)
+    }
+}
+
 /// Values that a word of a selection is about.
 pub(crate) const SELECTED: usize = 64;
 

@@ -9,6 +9,7 @@ pub(crate) mod lift;
 pub(crate) mod ntt;
 pub(crate) mod permute;
 pub(crate) mod pointwise;
+pub(crate) mod product;
 pub(crate) mod sample;
 pub(crate) mod select;
 pub(crate) mod uniform;

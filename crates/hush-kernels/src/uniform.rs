@@ -58,7 +58,12 @@ impl AesCtr128 {
     /// # Cost
     /// Half an AES block per word, plus one block per rejected word: next to none for `q` just below a power of two.
     pub fn fill_uniform(&self, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-        with_state!(Schedule::at(&self.schedule), uniform::fill_uniform(nonce, modulus, out));
+        self.fill_uniform_from(nonce, modulus, 0, out);
+    }
+
+    /// As [`AesCtr128::fill_uniform`], from coefficient `2·first_block` on.
+    pub fn fill_uniform_from(&self, nonce: u64, modulus: Modulus, first_block: u64, out: &mut [u64]) {
+        with_state!(Schedule::at(&self.schedule), uniform::fill_uniform(nonce, modulus, first_block, out));
     }
 
     /// Fills `out` with the words `W(2c), W(2c + 1), …` where `c` is `first_block`.

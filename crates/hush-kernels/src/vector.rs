@@ -9,7 +9,7 @@
 //! | [`Isa`] | a proof that the machine has the path, and code that is compiled with its instructions | all |
 //! | [`Vector`] | the three below, for one modulus | all |
 //! | [`Residues`] | loads, stores, products | [`pointwise`], [`lift`], [`convert`] |
-//! | [`Sums`] | sums of many products with few reductions | [`convert`] |
+//! | [`Sums`] | sums of many products with few reductions | [`convert`], [`product`] |
 //! | [`Butterflies`] | lazy arithmetic of transforms, transposition | [`ntt`] |
 //!
 //! *Inlining.* A kernel becomes straight code only when everything in it is inlined before its small loops are unrolled.
@@ -30,6 +30,7 @@ pub(crate) mod ntt;
 pub(crate) mod pointwise;
 #[cfg(test)]
 mod portable;
+pub(crate) mod product;
 #[cfg(test)]
 mod tests;
 pub(crate) mod zip;

@@ -10,7 +10,7 @@
 //! Independent of secrets, phases and messages, except the conversion to floats in the approximate layouts.
 
 use ethnum::I256;
-use hush_ring::{Ring, UniformSeed};
+use hush_ring::{Eval, Poly, Ring, UniformSeed};
 use hush_rlwe::{Body, RlweCiphertext, SumAnswer, SumMasks};
 use hush_schemes::bgv::decode_power_of_two;
 use hush_schemes::bgv::slots::SlotEncoder;
@@ -149,6 +149,24 @@ pub fn decrypt_slots(
     Ok(encoder.combine(&residues)?)
 }
 
+/// The `N` slots, modulo the encoder's one prime, of a sum of products of stored ciphertexts ([`hush_rlwe::ProductSums`]).
+///
+/// # Math
+/// Modulo `t` the phase is the sum of the products of the messages, as long as it has not passed `Q/2`: `docs/math/products.md`.
+///
+/// # Errors
+/// As [`decrypt_slots`].
+pub fn decrypt_product(
+    secret: &SecretKey,
+    encoder: &SlotEncoder,
+    components: &[Poly<Eval>],
+    limit: PhaseLimit,
+) -> Result<Vec<u64>, DecryptError> {
+    let phases = phase_of(secret, components)?;
+    limit.check(&phases)?;
+    Ok(encoder.slots(0, &phases)?)
+}
+
 /// The `N/2` real slots of one ring element.
 ///
 /// # Errors
@@ -167,7 +185,12 @@ pub fn decrypt_approx_slots(
 /// # Math
 /// Horner: `c_0 + s·(c_1 + s·c_2)`.
 pub(crate) fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<Phases, DecryptError> {
-    let words = phase_words(secret, ciphertext)?;
+    phase_of(secret, ciphertext.components())
+}
+
+/// The phase of any number of components: as [`phase`].
+fn phase_of(secret: &SecretKey, components: &[Poly<Eval>]) -> Result<Phases, DecryptError> {
+    let words = phase_words(secret, components)?;
     let mut phases = Phases(Vec::with_capacity(secret.ring().degree()));
     phases.lift(secret.ring(), &words, secret.ring().degree());
     Ok(phases)
@@ -222,14 +245,11 @@ impl Drop for Phases {
 }
 
 /// The residues of the phase in coefficients, limb after limb.
-pub(crate) fn phase_words(
-    secret: &SecretKey,
-    ciphertext: &RlweCiphertext,
-) -> Result<Zeroizing<Vec<u64>>, DecryptError> {
+fn phase_words(secret: &SecretKey, components: &[Poly<Eval>]) -> Result<Zeroizing<Vec<u64>>, DecryptError> {
     let ring = secret.ring();
-    ring.check_same(ciphertext.ring())?;
     let mut words = Zeroizing::new(vec![0; ring.poly_words()]);
-    for component in ciphertext.components().iter().rev() {
+    for component in components.iter().rev() {
+        ring.check_same(component.ring())?;
         let limbs = words.chunks_exact_mut(ring.degree()).zip(component.limbs());
         for (index, (words, (limb, component))) in limbs.enumerate() {
             limb.mul_assign(words, secret.eval_limb(index));

@@ -66,8 +66,8 @@ mod seed;
 pub use batch::BatchKey;
 pub use chain::{ChainSecret, Phase, encrypt_public};
 pub use decrypt::{
-    PhaseLimit, decrypt_approx_slots, decrypt_approx_sum, decrypt_approx_sum_chunk, decrypt_slots,
-    decrypt_sum, decrypt_sum_chunk,
+    PhaseLimit, decrypt_approx_slots, decrypt_approx_sum, decrypt_approx_sum_chunk, decrypt_product,
+    decrypt_slots, decrypt_sum, decrypt_sum_chunk,
 };
 pub use encrypt::{
     ApproxSlotColumn, ApproxSumColumn, ChunkEncryption, Encryptor, MAX_CHUNK_ROWS, SlotColumn, SumColumn,

@@ -56,7 +56,7 @@ pub use random::{RandomnessError, SecretRng, os_random};
 pub use ring::Ring;
 pub use rounding::Rounding;
 pub use stack::{wipe, wiping_stack};
-pub use uniform::{ExpandLabel, MaskPurpose, UniformSeed};
+pub use uniform::{ExpandLabel, LimbStream, MaskPurpose, UniformSeed};
 pub use words::{Wiped, Words};
 
 #[cfg(test)]

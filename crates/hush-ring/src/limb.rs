@@ -11,7 +11,9 @@
 use std::sync::Arc;
 
 use hush_arith::Modulus;
-use hush_kernels::{AesCtr128, BitWidth, Cpu, NttPlan, bits, convert, lazy, lift, pointwise, sample};
+use hush_kernels::{
+    AesCtr128, BitWidth, Cpu, NttPlan, bits, convert, lazy, lift, pointwise, product, sample,
+};
 
 use crate::RingError;
 
@@ -91,6 +93,14 @@ impl RingLimb {
         scalar: u64,
     ) {
         pointwise::tensor_add_assign(self.cpu(), self.modulus(), out, a, b, scalar);
+    }
+    /// `out = a·b` for polynomials in the secret; see [`product::multiply`].
+    pub fn multiply(&self, places: usize, out: &mut [u64], operands: (&[u64], &[u64])) {
+        product::multiply(self.cpu(), self.modulus(), places, out, operands);
+    }
+    /// `acc += Σ a·b` for polynomials in the secret; see [`product::multiply_add`].
+    pub fn multiply_add(&self, places: usize, acc: &mut [u64], pairs: &[(&[u64], &[u64])]) {
+        product::multiply_add(self.cpu(), self.modulus(), places, acc, pairs);
     }
     /// `words *= scalar`, for a canonical scalar.
     pub fn mul_scalar_assign(&self, words: &mut [u64], scalar: u64) {

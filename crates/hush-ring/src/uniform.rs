@@ -12,6 +12,9 @@
 
 use std::sync::LazyLock;
 
+use hush_arith::Modulus;
+use hush_kernels::AesCtr128;
+
 use crate::{Eval, Poly, RandomnessError, Ring, Words, os_random};
 
 /// A public seed. One chunk of a table has one; no two chunks share it.
@@ -128,6 +131,16 @@ impl UniformSeed {
         ring.limbs()[index].fill_uniform(key, nonce, out);
     }
 
+    /// The stream of limb `index` of [`UniformSeed::expand`], for whoever needs it in parts.
+    ///
+    /// # Panics
+    /// If the ring has no such limb.
+    pub fn limb_stream(&self, ring: &Ring, label: ExpandLabel, index: usize) -> LimbStream {
+        let (key, nonce) = self.stream(ring.param_code(), label, index as u32);
+        let limb = &ring.limbs()[index];
+        LimbStream { stream: AesCtr128::new(limb.cpu(), &key), nonce, modulus: limb.modulus() }
+    }
+
     /// Adds limb `index` of [`UniformSeed::expand`] to accumulators without reduction; see [`crate::LazySum`].
     ///
     /// # Panics
@@ -160,6 +173,21 @@ impl UniformSeed {
         key.copy_from_slice(&derived[..16]);
         nonce.copy_from_slice(&derived[16..24]);
         (key, u64::from_le_bytes(nonce))
+    }
+}
+
+/// One limb of a uniform polynomial, of which any part can be expanded.
+#[derive(Clone, Debug)]
+pub struct LimbStream {
+    stream: AesCtr128,
+    nonce: u64,
+    modulus: Modulus,
+}
+
+impl LimbStream {
+    /// The residues from place `2·half` on; `out` is overwritten with canonical ones.
+    pub fn expand_into(&self, half: u64, out: &mut [u64]) {
+        self.stream.fill_uniform_from(self.nonce, self.modulus, half, out);
     }
 }
 

@@ -207,6 +207,24 @@ pub enum RlweError {
         /// Components on the right.
         right: usize,
     },
+    /// A product of stored ciphertexts has too many factors.
+    #[error(
+        "a product of {found} ciphertexts, of which the most are {most}; take fewer conditions, or wider digits"
+    )]
+    ProductDegree {
+        /// Factors found.
+        found: usize,
+        /// Most factors.
+        most: usize,
+    },
+    /// A product names a body or a factor that is not there.
+    #[error("a product of operand {found}, of which there are {bodies}")]
+    NoSuchOperand {
+        /// The number found.
+        found: usize,
+        /// How many there are.
+        bodies: usize,
+    },
     /// A ciphertext has 1 to 3 components.
     #[error("{found} ciphertext components, expected 1 to 3")]
     ComponentCount {

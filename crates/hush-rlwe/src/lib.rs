@@ -30,6 +30,7 @@ mod header;
 mod identity;
 mod key_switch;
 mod keys;
+mod product;
 mod rounded;
 mod seeded;
 
@@ -52,6 +53,7 @@ pub use header::{CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, CHECKSUM_BYTES, HEADE
 pub use identity::{ChainId, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
+pub use product::{Factor, MAX_PRODUCT_COMPONENTS, ProductSum, ProductSums, ProductTask, StoredElement};
 pub use rounded::{ObjectRounding, PlaintextModulus};
 pub use seeded::SeededCiphertext;
 

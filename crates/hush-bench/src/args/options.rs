@@ -3,12 +3,12 @@
 
 use hush_bench::{
     analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, libraries,
-    predictions, runs, split_table,
+    predictions, products, runs, split_table,
 };
 
 use super::{
     Analytics, Appends, Asking, Compact, Conditions, Cubes, Delete, EdgeGrid, EdgeGridKey, EdgeGridProfile,
-    EdgeGridWay, Encryption, Libraries, LibrariesTable, Predictions, Runs, SplitTable,
+    EdgeGridWay, Encryption, Libraries, LibrariesTable, Predictions, Products, Runs, SplitTable,
 };
 
 impl Analytics {
@@ -77,6 +77,13 @@ impl Asking {
 impl Cubes {
     /// The same for the benchmark.
     pub(crate) fn options(&self, threads: usize) -> cubes::Options {
+        self.asking.options(self.rows, threads)
+    }
+}
+
+impl Products {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> products::Options {
         self.asking.options(self.rows, threads)
     }
 }

@@ -38,8 +38,15 @@ pub(crate) fn new_schedule(_: Avx2, key: &[u8; 16]) -> Schedule {
     unsafe { Schedule::new(key) }
 }
 
-pub(crate) fn fill_uniform(simd: Avx2, schedule: &Schedule, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-    schedule.expand::<false>(simd, 0, nonce, Some(modulus), out);
+pub(crate) fn fill_uniform(
+    simd: Avx2,
+    schedule: &Schedule,
+    nonce: u64,
+    modulus: Modulus,
+    first_block: u64,
+    out: &mut [u64],
+) {
+    schedule.expand::<false>(simd, first_block, nonce, Some(modulus), out);
 }
 
 pub(crate) fn fill_words(simd: Avx2, schedule: &Schedule, nonce: u64, first_block: u64, out: &mut [u64]) {

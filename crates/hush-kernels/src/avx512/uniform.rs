@@ -16,8 +16,15 @@ pub(crate) fn new_schedule(simd: Avx512, key: &[u8; 16]) -> Schedule {
     avx2::new_schedule(simd.avx2(), key)
 }
 
-pub(crate) fn fill_uniform(simd: Avx512, schedule: &Schedule, nonce: u64, modulus: Modulus, out: &mut [u64]) {
-    expand::<false>(simd, schedule, 0, nonce, Some(modulus), out);
+pub(crate) fn fill_uniform(
+    simd: Avx512,
+    schedule: &Schedule,
+    nonce: u64,
+    modulus: Modulus,
+    first_block: u64,
+    out: &mut [u64],
+) {
+    expand::<false>(simd, schedule, first_block, nonce, Some(modulus), out);
 }
 
 pub(crate) fn fill_words(simd: Avx512, schedule: &Schedule, nonce: u64, first_block: u64, out: &mut [u64]) {

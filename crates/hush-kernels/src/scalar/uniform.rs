@@ -22,9 +22,15 @@ pub(crate) fn new_schedule(key: &[u8; 16]) -> Schedule {
     Schedule(Aes128::new(key.into()))
 }
 
-pub(crate) fn fill_uniform(schedule: &Schedule, nonce: u64, modulus: Modulus, out: &mut [u64]) {
+pub(crate) fn fill_uniform(
+    schedule: &Schedule,
+    nonce: u64,
+    modulus: Modulus,
+    first_block: u64,
+    out: &mut [u64],
+) {
     for (group, words) in out.chunks_mut(2 * BLOCKS).enumerate() {
-        let counter = (BLOCKS * group) as u64;
+        let counter = first_block.wrapping_add((BLOCKS * group) as u64);
         let stream = schedule.blocks(nonce, counter);
         for (lane, (out, &word)) in words.iter_mut().zip(stream.as_flattened()).enumerate() {
             let index = 2 * counter as usize + lane;
@@ -43,7 +49,7 @@ pub(crate) fn fill_words(schedule: &Schedule, nonce: u64, first_block: u64, out:
 
 pub(crate) fn accumulate_uniform(schedule: &Schedule, nonce: u64, modulus: Modulus, acc: &mut [u64]) {
     let mut residues = vec![0; acc.len()];
-    fill_uniform(schedule, nonce, modulus, &mut residues);
+    fill_uniform(schedule, nonce, modulus, 0, &mut residues);
     accumulate(acc, &residues);
 }
 

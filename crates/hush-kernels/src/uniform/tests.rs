@@ -45,6 +45,12 @@ fn every_path_follows_the_definition() {
                 let mut out = vec![u64::MAX; len];
                 stream.fill_uniform(nonce, modulus, &mut out);
                 assert_eq!(out, expected, "{stream:?}, q = {modulus}, length {len}");
+                for first_block in [0, 1, 4, 31, 32, 500] {
+                    let rest = expected.get(2 * first_block..).unwrap_or_default();
+                    let mut part = vec![u64::MAX; rest.len()];
+                    stream.fill_uniform_from(nonce, modulus, first_block as u64, &mut part);
+                    assert_eq!(part, rest, "{stream:?}, q = {modulus}, from block {first_block}");
+                }
                 let mut acc = vec![9; len];
                 stream.accumulate_uniform(nonce, modulus, &mut acc);
                 assert!(acc.iter().zip(&expected).all(|(acc, x)| *acc == x + 9), "{stream:?}, {len}");

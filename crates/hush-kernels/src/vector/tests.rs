@@ -3,10 +3,10 @@
 
 use hush_arith::Modulus;
 
-use super::{Vector, convert, lift, ntt, pointwise, portable::Portable, zip::zip};
+use super::{Vector, convert, lift, ntt, pointwise, portable::Portable, product, zip::zip};
 use crate::{
     ntt::{MAX_DEGREE, NttPlan},
-    operands::{MAX_ROWS, TAG_SHIFT},
+    operands::{MAX_ROWS, PLACES, Pair, Rows, TAG_SHIFT},
     scalar,
     testing::{Random, largest_ntt_prime, lengths, moduli, ntt_prime},
 };
@@ -117,6 +117,23 @@ fn tensors<const L: usize, S: Vector<L>>(simd: S) {
     }
 }
 
+fn products<const L: usize, S: Vector<L>>(simd: S) {
+    let mut random = Random::new(13);
+    for modulus in moduli() {
+        for (left, right, count) in [(1, 1, 1), (2, 2, 9), (4, 2, 3), (3, 5, 2)] {
+            let rows = Rows { places: PLACES, left, right };
+            let mut operand = |rows: usize| random.residues(modulus, rows * PLACES);
+            let operands: Vec<_> = (0..count).map(|_| (operand(left), operand(right))).collect();
+            let pairs: Vec<Pair<'_>> = operands.iter().map(|(a, b)| (&a[..], &b[..])).collect();
+            let mut found = operand(rows.product());
+            let mut expected = found.clone();
+            product::multiply_add(simd, modulus, rows, &mut found, &pairs);
+            scalar::product::multiply_add(modulus, rows, &mut expected, &pairs);
+            assert_eq!(found, expected, "{L} lanes, q = {modulus}, {rows:?}, {count} pairs");
+        }
+    }
+}
+
 fn lifts<const L: usize, S: Vector<L>>(simd: S) {
     let mut random = Random::new(10);
     for modulus in moduli() {
@@ -180,6 +197,7 @@ fn elementwise_kernels_equal_the_specification_with_any_number_of_lanes() {
 #[test]
 fn sums_of_columns_equal_the_specification_with_any_number_of_lanes() {
     for_lanes!(column_sums: 1 2 3 4 8 16);
+    for_lanes!(products: 1 2 4 8);
 }
 
 #[test]

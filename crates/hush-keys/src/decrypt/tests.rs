@@ -18,6 +18,8 @@ use hush_testkit::Draw;
 use super::*;
 use crate::{ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SecretKind, SlotColumn, SumColumn};
 
+mod products;
+
 /// Test inputs of this module's kinds.
 trait Inputs {
     fn wide(&mut self) -> I256;

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of products without keys: encrypted, evaluated on the server's code and decrypted, they equal those of plain integers, and their phases
+//! keep to the bounds of docs/math/products.md.
+
+use hush_rlwe::{Factor, ProductSum, ProductSums, ProductTask, StoredElement as Element};
+
+use super::*;
+
+/// `1 mod 2N` for every ring.
+const T: u64 = 65_537;
+
+/// Columns in slots, in several chunks.
+struct Table {
+    ring: Ring,
+    encoder: SlotEncoder,
+    secret: SecretKey,
+    /// `[chunk][column]` → values.
+    values: Vec<Vec<Vec<i64>>>,
+    chunks: Vec<(UniformSeed, Vec<Vec<u8>>)>,
+}
+
+impl Table {
+    fn new(set: &str, values: Vec<Vec<Vec<i64>>>) -> Self {
+        let ring = ring(set);
+        let encoder = SlotEncoder::new(&ring, &[T]).unwrap();
+        let owner = OwnerSeed::generate().unwrap();
+        let secret = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Slots, &ring, [1; 16]);
+        let mut encryptor = Encryptor::new();
+        let chunks = (0..).zip(&values).map(|(chunk, columns)| {
+            let mut encryption = encryptor.begin_chunk(chunk, columns[0].len()).unwrap();
+            let bodies = (0..).zip(columns).map(|(column, values)| {
+                let (secret, encoder, max_abs) = (&secret, &encoder, I256::from(T / 2));
+                let column = SlotColumn { column, secret, encoder, max_abs, values: Values::I64(values) };
+                encryption.encrypt_slots(&column).unwrap()
+            });
+            let bodies = bodies.collect();
+            (encryption.seed(), bodies)
+        });
+        let chunks = chunks.collect();
+        Self { ring, encoder, secret, values, chunks }
+    }
+
+    /// Every sum's phases and slots.
+    fn ask(&self, task: &ProductTask) -> Vec<(Vec<I256>, Vec<u64>)> {
+        let body = |chunk: usize, column: usize| {
+            let (element_count, lanes) = (1, 1);
+            let id = BodyId { column: column as u32, chunk: chunk as u32, element_count, lanes };
+            checked(&self.chunks[chunk].1[column], &self.ring, BodyKind::Slot, id)
+        };
+        let columns = self.values[0].len();
+        let bodies: Vec<Vec<Body<'_>>> = (0..self.chunks.len())
+            .map(|chunk| (0..columns).map(|column| body(chunk, column)).collect())
+            .collect();
+        let elements: Vec<Element<'_>> = self
+            .chunks
+            .iter()
+            .zip(&bodies)
+            .map(|((seed, _), bodies)| Element { seed: *seed, element: 0, bodies })
+            .collect();
+        let sums = ProductSums::new(&self.ring, task, &elements).unwrap();
+        let decrypt = |components: Vec<Poly<Eval>>| {
+            let phases = phase_of(&self.secret, &components).unwrap().to_vec();
+            let slots = decrypt_product(&self.secret, &self.encoder, &components, PhaseLimit::NONE);
+            (phases, slots.unwrap())
+        };
+        sums.evaluate().unwrap().into_iter().map(decrypt).collect()
+    }
+}
+
+/// The value of a factor in a row, modulo `T`.
+fn value(factor: &Factor, row: &[i64], earlier: &[i64]) -> i64 {
+    let value = |factor: &Factor| i128::from(value(factor, row, earlier));
+    let found = match factor {
+        Factor::Stored(column) => i128::from(row[*column]),
+        Factor::Constant(integer) => i128::from(*integer),
+        Factor::Earlier(number) => i128::from(earlier[*number]),
+        Factor::Add(left, right) => value(left) + value(right),
+        Factor::Sub(left, right) => value(left) - value(right),
+        Factor::Mul(left, right) => value(left) * value(right),
+    };
+    found.rem_euclid(i128::from(T)) as i64
+}
+
+/// log2 bound on the phase of a factor.
+fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
+    let bound = |factor: &Factor| bound(factor, degree, earlier);
+    match factor {
+        Factor::Stored(_) => noise::bgv_fresh_phase_log2((T as f64).log2()),
+        Factor::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
+        Factor::Earlier(number) => earlier[*number],
+        Factor::Add(left, right) | Factor::Sub(left, right) => {
+            noise::add_phase_log2(bound(left), bound(right))
+        }
+        // A constant has no convolution.
+        Factor::Mul(left, right) => match (&**left, &**right) {
+            (Factor::Constant(_), _) | (_, Factor::Constant(_)) => bound(left) + bound(right),
+            _ => noise::product_phase_log2(degree, bound(left), bound(right)),
+        },
+    }
+}
+
+/// Asks a task, and compares slots with plain integers and phases with their bound; gives the least distance in bits from a bound.
+fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
+    let task = ProductTask::new(factors.to_vec(), sums.to_vec(), table.values[0].len()).unwrap();
+    let (degree, fresh) = (table.ring.degree(), noise::bgv_fresh_phase_log2((T as f64).log2()));
+    let mut bounds = Vec::new();
+    for factor in factors {
+        bounds.push(bound(factor, degree, &bounds));
+    }
+    let mut least = f64::INFINITY;
+    for (sum, (phases, slots)) in sums.iter().zip(table.ask(&task)) {
+        let mut expected = vec![0; degree];
+        for columns in &table.values {
+            for (row, expected) in expected.iter_mut().enumerate().take(columns[0].len()) {
+                let row: Vec<i64> = columns.iter().map(|column| column[row]).collect();
+                let mut found = Vec::new();
+                for factor in factors {
+                    found.push(value(factor, &row, &found));
+                }
+                let product = found[sum.factor] * sum.measure.map_or(1, |measure| row[measure]);
+                *expected = (*expected + product).rem_euclid(T as i64);
+            }
+        }
+        let slots: Vec<i64> = slots.into_iter().map(|slot| slot as i64).collect();
+        assert_eq!(slots, expected, "{factors:?}, {sum:?}");
+        let product = sum
+            .measure
+            .map_or(bounds[sum.factor], |_| noise::product_phase_log2(degree, bounds[sum.factor], fresh));
+        let limit = product + (table.chunks.len() as f64).log2();
+        let largest = phases.iter().map(|phase| phase.abs()).max().unwrap();
+        let (high, low) = largest.into_words();
+        let largest = (high as f64 * 2f64.powi(128) + low as u128 as f64).max(1.0).log2();
+        assert!(limit <= table.ring.set().unwrap().log_q() - 1.0, "{factors:?} does not fit");
+        assert!(largest <= limit, "a phase of 2^{largest} above 2^{limit}, {factors:?}");
+        least = least.min(limit - largest);
+    }
+    least
+}
+
+/// Random formulas of every degree, on random slots: with sums, differences, constants and shared factors.
+#[test]
+fn random_products_are_exact_and_keep_to_their_bounds() {
+    let mut draw = Draw::new();
+    for (set, degree) in [
+        ("n12_q2x46_sec128_v1", 2),
+        ("n12_q3x34_sec128_v1", 3),
+        ("n13_q3x46_sec128_v1", 4),
+        ("n13_q4x46_sec128_v1", 5),
+        ("n14_q5x46_sec128_v1", 6),
+    ] {
+        let (chunks, columns, rows) = (1 + draw.below(6), 3, ring(set).degree());
+        let mut column =
+            || -> Vec<i64> { (0..rows).map(|_| draw.below(T as usize) as i64 - (T / 2) as i64).collect() };
+        let values = (0..chunks).map(|_| (0..columns).map(|_| column()).collect()).collect();
+        let table = Table::new(set, values);
+        for _ in 0..3 {
+            // Each factor is of degree 1, and the last is a product of all but one, which is left for the measure.
+            let mut factors: Vec<Factor> = (1..degree).map(|_| linear(&mut draw, columns)).collect();
+            let product = (1..degree - 1).fold(Factor::Earlier(0), |product, factor| {
+                Factor::Mul(Box::new(product), Box::new(Factor::Earlier(factor)))
+            });
+            factors.push(product);
+            let factor = factors.len() - 1;
+            let measure = Some(draw.below(columns));
+            check(&table, &factors, &[ProductSum { factor, measure }, ProductSum { factor, measure: None }]);
+        }
+    }
+}
+
+/// A stored ciphertext, a sum or a difference of two, or one taken from a constant.
+fn linear(draw: &mut Draw, columns: usize) -> Factor {
+    let mut stored = || Box::new(Factor::Stored(draw.below(columns)));
+    let (left, right) = (stored(), stored());
+    match draw.below(4) {
+        0 => *left,
+        1 => Factor::Add(left, right),
+        2 => Factor::Sub(left, right),
+        _ => Factor::Sub(Box::new(Factor::Constant(draw.below(2000) as i64 - 1000)), right),
+    }
+}
+
+/// As Q6 of TPC-H: two ends of two ranges, one of a third, and a measure in limbs.
+#[test]
+fn conditions_times_measures_are_counted_and_summed() {
+    let mut draw = Draw::new();
+    let (chunks, rows) = (3, 8192);
+    /// Year, discount, quantity, revenue.
+    type Drawn = [usize; 4];
+    let mut chunk = || -> Vec<Vec<i64>> {
+        let row = |draw: &mut Draw| -> Drawn {
+            [draw.below(7), draw.below(11), 1 + draw.below(50), draw.below(1 << 18)]
+        };
+        let rows: Vec<_> = (0..rows).map(|_| row(&mut draw)).collect();
+        let column =
+            |of: &dyn Fn(&Drawn) -> usize| -> Vec<i64> { rows.iter().map(|row| of(row) as i64).collect() };
+        vec![
+            column(&|row| usize::from(row[0] >= 2)),
+            column(&|row| usize::from(row[0] >= 3)),
+            column(&|row| usize::from(row[1] >= 5)),
+            column(&|row| usize::from(row[1] >= 8)),
+            column(&|row| usize::from(row[2] >= 24)),
+            column(&|row| row[3] % 512),
+            column(&|row| row[3] / 512),
+        ]
+    };
+    let table = Table::new("n13_q3x46_sec128_v1", (0..chunks).map(|_| chunk()).collect());
+    let stored = |column| Box::new(Factor::Stored(column));
+    let (year, discount) = (Factor::Sub(stored(0), stored(1)), Factor::Sub(stored(2), stored(3)));
+    let quantity = Factor::Sub(Box::new(Factor::Constant(1)), stored(4));
+    let both = Factor::Mul(Box::new(year), Box::new(discount));
+    let factors = [Factor::Mul(Box::new(both), Box::new(quantity))];
+    let of = |measure| ProductSum { factor: 0, measure };
+    let margin = check(&table, &factors, &[of(None), of(Some(5)), of(Some(6))]);
+    assert!(margin > 20.0, "phases are far below what they could be: {margin}");
+}
+
+#[test]
+fn tasks_and_elements_that_do_not_fit_are_refused() {
+    let stored = |column| Box::new(Factor::Stored(column));
+    let sum = |factor, measure| ProductSum { factor, measure };
+    let task = |factors: &[Factor], sums: &[ProductSum]| ProductTask::new(factors.to_vec(), sums.to_vec(), 2);
+    let refused = |factors: &[Factor], sums: &[ProductSum]| task(factors, sums).unwrap_err().to_string();
+    assert!(refused(&[Factor::Stored(2)], &[]).contains("operand 2"));
+    assert!(refused(&[Factor::Earlier(0)], &[]).contains("operand 0"));
+    assert!(refused(&[Factor::Stored(0)], &[sum(1, None)]).contains("operand 1"));
+    assert!(refused(&[Factor::Stored(0)], &[sum(0, Some(2))]).contains("operand 2"));
+    let power = |exponent: usize| {
+        (1..exponent).fold(Factor::Stored(0), |power, _| Factor::Mul(Box::new(power), stored(1)))
+    };
+    assert!(task(&[power(7)], &[sum(0, None)]).is_ok());
+    assert!(refused(&[power(7)], &[sum(0, Some(1))]).contains("product of 8"));
+    assert!(refused(&[power(8)], &[]).contains("product of 8"));
+    let table = Table::new("n12_q2x46_sec128_v1", vec![vec![vec![1; 10]; 2]]);
+    let task = task(&[Factor::Stored(0)], &[sum(0, Some(1))]).unwrap();
+    let bytes = &table.chunks[0].1[0];
+    let id = BodyId { column: 0, chunk: 0, element_count: 1, lanes: 1 };
+    let body = checked(bytes, &table.ring, BodyKind::Slot, id);
+    let fits = |ring: &Ring, element, bodies: &[Body<'_>]| {
+        ProductSums::new(ring, &task, &[Element { seed: table.chunks[0].0, element, bodies }]).is_ok()
+    };
+    assert!(fits(&table.ring, 0, &[body, body]));
+    assert!(!fits(&table.ring, 0, &[body]) && !fits(&table.ring, 1, &[body, body]));
+    assert!(!fits(&ring("n13_q3x46_sec128_v1"), 0, &[body, body]));
+}
+
+/// What other bounds allow is taken, and a phase beyond its bound is not decrypted.
+#[test]
+fn phases_beyond_their_bound_are_refused() {
+    let table = Table::new("n12_q2x46_sec128_v1", vec![vec![vec![1; 10]; 2]]);
+    let task = ProductTask::new(vec![Factor::Stored(0)], vec![ProductSum { factor: 0, measure: Some(1) }], 2);
+    let (task, bytes) = (task.unwrap(), &table.chunks[0].1);
+    let body = |column: u32| {
+        let id = BodyId { column, chunk: 0, element_count: 1, lanes: 1 };
+        checked(&bytes[column as usize], &table.ring, BodyKind::Slot, id)
+    };
+    let bodies = [body(0), body(1)];
+    let elements = [Element { seed: table.chunks[0].0, element: 0, bodies: &bodies }];
+    let components = ProductSums::new(&table.ring, &task, &elements).unwrap().evaluate().unwrap().remove(0);
+    let decrypt =
+        |bound| decrypt_product(&table.secret, &table.encoder, &components, PhaseLimit::from_log2(bound));
+    let fresh = noise::bgv_fresh_phase_log2((T as f64).log2());
+    let slots = decrypt(noise::product_phase_log2(4096, fresh, fresh)).unwrap();
+    assert!(slots[..10] == [1; 10] && slots[10..].iter().all(|slot| *slot == 0));
+    assert!(matches!(decrypt(20.0), Err(DecryptError::Beyond)));
+}
