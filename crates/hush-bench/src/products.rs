@@ -207,10 +207,10 @@ fn task(limbs: usize) -> Result<ProductTask, BenchError> {
     let discount = Factor::Sub(stored(2), stored(3));
     let quantity = Factor::Sub(Box::new(Factor::Constant(1)), stored(4));
     let both = Factor::Mul(Box::new(year), Box::new(discount));
-    let factors = vec![Factor::Mul(Box::new(both), Box::new(quantity))];
+    let factors = [Factor::Mul(Box::new(both), Box::new(quantity))];
     let measures = std::iter::once(None).chain((CONDITIONS..CONDITIONS + limbs).map(Some));
     let sums = measures.map(|measure| ProductSum { factor: 0, measure }).collect();
-    Ok(ProductTask::new(factors, sums, CONDITIONS + limbs)?)
+    Ok(ProductTask::new(&factors, sums, CONDITIONS + limbs)?)
 }
 
 /// The report as text.

@@ -38,6 +38,11 @@ pub fn unpack_sum(cpu: Cpu, width: BitWidth, packed: &[u8], count: usize) -> u64
     dispatch!(cpu, bits::unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64)
 }
 
+/// Asks for the bytes of a stream that is unpacked soon: others that lie elsewhere can be computed with while these come from memory.
+pub fn prefetch(cpu: Cpu, packed: &[u8]) {
+    dispatch!(cpu, bits::prefetch(packed: &[u8]));
+}
+
 /// Whether every value is below the bound. Reads all values in any case.
 pub fn all_below(cpu: Cpu, values: &[u64], bound: u64) -> bool {
     dispatch!(cpu, bits::all_below(values: &[u64], bound: u64) -> bool)

@@ -16,6 +16,8 @@ pub const TAG_SHIFT: u32 = 52;
 pub(crate) const LOW_52: u64 = (1 << TAG_SHIFT) - 1;
 /// Words of a block: those of the smallest unit of a transform.
 pub(crate) const BLOCK: usize = 64;
+/// Bytes that memory is fetched in.
+pub(crate) const CACHE_LINE: usize = 64;
 /// The widest packed value, in bits.
 pub const MAX_BIT_WIDTH: u32 = 56;
 
@@ -32,6 +34,8 @@ pub(crate) struct Rows {
     pub(crate) left: usize,
     /// Rows of the right one.
     pub(crate) right: usize,
+    /// Whether what the accumulator holds counts.
+    pub(crate) adds: bool,
 }
 
 impl Rows {

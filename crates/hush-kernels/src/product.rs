@@ -26,8 +26,7 @@ use crate::{Cpu, cpu::dispatch};
 /// If `places` is no multiple of [`PLACES`]; if an operand is no polynomial of at most [`MAX_COMPONENTS`] rows, or `out` has not the rows of
 /// the product.
 pub fn multiply(cpu: Cpu, modulus: Modulus, places: usize, out: &mut [u64], operands: Pair<'_>) {
-    out.fill(0);
-    multiply_add(cpu, modulus, places, out, &[operands]);
+    evaluate(cpu, modulus, (places, false), out, &[operands]);
 }
 
 /// `acc ← acc + Σ a·b` over pairs `(a, b)`, in `places` places. The degrees are those of the first pair. One pass over `acc` for all pairs: ciphertexts of several
@@ -36,9 +35,14 @@ pub fn multiply(cpu: Cpu, modulus: Modulus, places: usize, out: &mut [u64], oper
 /// # Panics
 /// As [`multiply`]; if the pairs differ in their degrees.
 pub fn multiply_add(cpu: Cpu, modulus: Modulus, places: usize, acc: &mut [u64], pairs: &[Pair<'_>]) {
+    evaluate(cpu, modulus, (places, true), acc, pairs);
+}
+
+/// Both: `adds` says whether what `acc` holds counts.
+fn evaluate(cpu: Cpu, modulus: Modulus, (places, adds): (usize, bool), acc: &mut [u64], pairs: &[Pair<'_>]) {
     let Some((a, b)) = pairs.first() else { return };
     assert!(places > 0 && places.is_multiple_of(PLACES), "places must fill whole vectors");
-    let rows = Rows { places, left: a.len() / places, right: b.len() / places };
+    let rows = Rows { places, left: a.len() / places, right: b.len() / places, adds };
     let is_polynomial = |count: usize| (1..=MAX_COMPONENTS).contains(&count);
     assert!(is_polynomial(rows.left) && is_polynomial(rows.right), "operands must have 1 to 8 rows");
     for (a, b) in pairs {

@@ -176,6 +176,10 @@ impl RingLimb {
         padded[..packed.len()].copy_from_slice(packed);
         bits::unpack_bits(self.cpu(), self.width, &padded, words);
     }
+    /// Asks for packed residues that are unpacked soon; see [`bits::prefetch`].
+    pub fn prefetch(&self, packed: &[u8]) {
+        bits::prefetch(self.cpu(), packed);
+    }
     /// Bits of a packed residue.
     pub fn width_bits(&self) -> usize {
         self.width.bits() as usize

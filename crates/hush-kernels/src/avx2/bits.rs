@@ -5,7 +5,7 @@
 //! shifts do the rest. Groups move through loads of 16 bytes while the stream has them, then value by value.
 
 use super::vector::{Avx2, I, Words};
-use crate::{BitWidth, scalar::bits as scalar};
+use crate::{BitWidth, operands::CACHE_LINE, scalar::bits as scalar};
 
 /// Values in a group.
 const GROUP: usize = 8;
@@ -97,6 +97,13 @@ pub(crate) fn unpack_sum(simd: Avx2, width: BitWidth, packed: &[u8], count: usiz
 #[inline(always)]
 pub(crate) fn pack(_: Avx2, width: BitWidth, values: &[u64], packed: &mut [u8]) {
     scalar::pack(width, values, packed);
+}
+
+#[inline(always)]
+pub(crate) fn prefetch(simd: Avx2, packed: &[u8]) {
+    for line in (0..packed.len()).step_by(CACHE_LINE) {
+        simd.prefetch(packed, line);
+    }
 }
 
 #[inline(always)]

@@ -106,6 +106,13 @@ impl Avx2 {
         shuffle_bytes(a, places) = _mm256_shuffle_epi8;
     }
 
+    /// Asks for the cache line that lies so many bytes after the start of a stream, inside it or not.
+    #[inline(always)]
+    pub(super) fn prefetch(self, stream: &[u8], bytes: usize) {
+        // SAFETY: a prefetch reads nothing that the program sees and does not fault, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(stream.as_ptr().wrapping_add(bytes).cast()) }
+    }
+
     #[inline(always)]
     pub(super) fn load_bytes(self, bytes: &[u8; 32]) -> I {
         // SAFETY: the token proves the instruction; the reference covers the 32 bytes read; no alignment is needed.

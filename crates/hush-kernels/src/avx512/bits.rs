@@ -7,7 +7,7 @@
 //! the slices is touched.
 
 use super::vector::{Avx512, V, Words};
-use crate::{BitWidth, scalar::bits as scalar};
+use crate::{BitWidth, operands::CACHE_LINE, scalar::bits as scalar};
 
 /// Values in a group.
 const GROUP: usize = 8;
@@ -60,6 +60,13 @@ pub(crate) fn unpack_sum(simd: Avx512, width: BitWidth, packed: &[u8], count: us
     simd.store(&mut lanes, total);
     let sum = lanes.iter().fold(0, |sum: u64, lane| sum.wrapping_add(*lane));
     sum.wrapping_add(scalar::unpack_sum(width, stream, left))
+}
+
+#[inline(always)]
+pub(crate) fn prefetch(simd: Avx512, packed: &[u8]) {
+    for line in (0..packed.len()).step_by(CACHE_LINE) {
+        simd.prefetch(packed, line);
+    }
 }
 
 #[inline(always)]

@@ -39,6 +39,10 @@ pub(crate) fn unpack_sum(width: BitWidth, packed: &[u8], count: usize) -> u64 {
     (0..count).fold(0, |sum, index| sum.wrapping_add(read(width, packed, index)))
 }
 
+/// No instruction for it in plain code.
+#[inline(always)]
+pub(crate) fn prefetch(_: &[u8]) {}
+
 #[inline(always)]
 pub(crate) fn all_below(values: &[u64], bound: u64) -> bool {
     values.iter().fold(true, |all, &value| all & (value < bound))

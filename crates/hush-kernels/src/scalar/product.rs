@@ -9,6 +9,7 @@ use crate::operands::{Pair, Rows};
 pub(crate) fn multiply_add(q: Modulus, rows: Rows, acc: &mut [u64], pairs: &[Pair<'_>]) {
     for (power, row) in acc.chunks_exact_mut(rows.places).enumerate() {
         for (place, acc) in row.iter_mut().enumerate() {
+            *acc *= u64::from(rows.adds);
             let coefficient = |rows_of: &[u64], row: usize| u128::from(rows_of[row * rows.places + place]);
             for (a, b) in pairs {
                 // At most eight products below 2^94.

@@ -45,7 +45,9 @@ fn by_linear<const L: usize, const LEFT: usize, const OUT: usize>(
     for column in 0..vectors {
         let mut sums = [m.start(m.zero()); OUT];
         for (row, sum) in sums.iter_mut().enumerate() {
-            *sum = m.start(m.load(&acc[row * vectors + column]));
+            if rows.adds {
+                *sum = m.start(m.load(&acc[row * vectors + column]));
+            }
         }
         let mut products = 0;
         for (a, b) in pairs {
@@ -77,7 +79,7 @@ fn of_any<const L: usize>(m: impl Sums<L>, rows: Rows, acc: &mut [u64], pairs: &
     let vectors = rows.places / L;
     for (power, row) in acc.chunks_exact_mut(rows.places).enumerate() {
         for (column, words) in row.as_chunks_mut::<L>().0.iter_mut().enumerate() {
-            let mut sum = m.start(m.load(words));
+            let mut sum = m.start(if rows.adds { m.load(words) } else { m.zero() });
             let mut products = 0;
             for (a, b) in pairs {
                 let (a, b) = (a.as_chunks::<L>().0, b.as_chunks::<L>().0);

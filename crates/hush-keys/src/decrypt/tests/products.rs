@@ -101,7 +101,7 @@ fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
 
 /// Asks a task, and compares slots with plain integers and phases with their bound; gives the least distance in bits from a bound.
 fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
-    let task = ProductTask::new(factors.to_vec(), sums.to_vec(), table.values[0].len()).unwrap();
+    let task = ProductTask::new(factors, sums.to_vec(), table.values[0].len()).unwrap();
     let (degree, fresh) = (table.ring.degree(), noise::bgv_fresh_phase_log2((T as f64).log2()));
     let mut bounds = Vec::new();
     for factor in factors {
@@ -218,7 +218,7 @@ fn conditions_times_measures_are_counted_and_summed() {
 fn tasks_and_elements_that_do_not_fit_are_refused() {
     let stored = |column| Box::new(Factor::Stored(column));
     let sum = |factor, measure| ProductSum { factor, measure };
-    let task = |factors: &[Factor], sums: &[ProductSum]| ProductTask::new(factors.to_vec(), sums.to_vec(), 2);
+    let task = |factors: &[Factor], sums: &[ProductSum]| ProductTask::new(factors, sums.to_vec(), 2);
     let refused = |factors: &[Factor], sums: &[ProductSum]| task(factors, sums).unwrap_err().to_string();
     assert!(refused(&[Factor::Stored(2)], &[]).contains("operand 2"));
     assert!(refused(&[Factor::Earlier(0)], &[]).contains("operand 0"));
@@ -247,7 +247,7 @@ fn tasks_and_elements_that_do_not_fit_are_refused() {
 #[test]
 fn phases_beyond_their_bound_are_refused() {
     let table = Table::new("n12_q2x46_sec128_v1", vec![vec![vec![1; 10]; 2]]);
-    let task = ProductTask::new(vec![Factor::Stored(0)], vec![ProductSum { factor: 0, measure: Some(1) }], 2);
+    let task = ProductTask::new(&[Factor::Stored(0)], vec![ProductSum { factor: 0, measure: Some(1) }], 2);
     let (task, bytes) = (task.unwrap(), &table.chunks[0].1);
     let body = |column: u32| {
         let id = BodyId { column, chunk: 0, element_count: 1, lanes: 1 };

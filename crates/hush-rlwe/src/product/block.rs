@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One block of places of one limb: operands of an element after the other, and the sums over all elements.
+
+use hush_ring::{LimbStream, RingLimb};
+
+use super::steps::{Memory, Operation, Step, Steps, Value};
+use super::{ProductSum, StoredElement};
+
+/// Ring elements whose products are added at a time, for one pass over the sums.
+const TOGETHER: usize = 4;
+
+/// A block of places of one limb.
+pub(super) struct BlockView<'a> {
+    pub(super) limb: &'a RingLimb,
+    /// The number of the limb.
+    pub(super) index: usize,
+    /// The number of the block.
+    pub(super) block: usize,
+    pub(super) places: usize,
+    pub(super) elements: &'a [StoredElement<'a>],
+    /// The streams of masks, of each element and body.
+    pub(super) streams: &'a [Vec<LimbStream>],
+}
+
+impl BlockView<'_> {
+    /// Every sum's components, one after another.
+    pub(super) fn sums(&self, steps: &Steps, sums: &[ProductSum]) -> Vec<Vec<u64>> {
+        let rows = |sum: &ProductSum| steps.components_of(*sum).unwrap_or(0) * self.places;
+        let mut totals: Vec<Vec<u64>> = sums.iter().map(|sum| vec![0; rows(sum)]).collect();
+        let memory = |memory: Memory| vec![0; steps.rows(memory) * self.places];
+        let mut passing = memory(Memory::Passing);
+        let mut kept = vec![memory(Memory::Kept); TOGETHER];
+        for first in (0..self.elements.len()).step_by(TOGETHER) {
+            let last = self.elements.len().min(first + TOGETHER);
+            for (element, kept) in (first..last).zip(&mut kept) {
+                self.prefetch(element + 1, steps);
+                self.evaluate(element, steps, &mut passing, kept);
+            }
+            for (sum, total) in sums.iter().zip(&mut totals) {
+                self.add(steps, *sum, &kept[..last - first], total);
+            }
+        }
+        totals
+    }
+
+    /// The packed residues of a body in this block.
+    fn packed(&self, element: usize, body: usize) -> &[u8] {
+        let Some(stored) = self.elements.get(element) else { return &[] };
+        let packed = stored.bodies.get(body).map(|body| body.packed(stored.element, 0, self.index));
+        let bytes = self.limb.packed_bytes(self.places);
+        packed.and_then(|packed| packed.get(self.block * bytes..(self.block + 1) * bytes)).unwrap_or_default()
+    }
+
+    /// Asks for an element's bodies.
+    fn prefetch(&self, element: usize, steps: &Steps) {
+        for (body, load) in steps.loads.iter().enumerate() {
+            if load.is_some() {
+                self.limb.prefetch(self.packed(element, body));
+            }
+        }
+    }
+
+    /// Loads the bodies of an element, and runs all steps.
+    fn evaluate(&self, element: usize, steps: &Steps, passing: &mut [u64], kept: &mut [u64]) {
+        for (body, load) in steps.loads.iter().enumerate() {
+            let Some(load) = load else { continue };
+            let memory = match load.memory {
+                Memory::Passing => &mut *passing,
+                Memory::Kept => &mut *kept,
+            };
+            let start = load.first * self.places;
+            let (bodies, masks) = memory[start..start + 2 * self.places].split_at_mut(self.places);
+            self.limb.unpack(self.packed(element, body), bodies);
+            if let Some(stream) = self.streams.get(element).and_then(|streams| streams.get(body)) {
+                stream.expand_into((self.block * self.places / 2) as u64, masks);
+            }
+        }
+        for step in &steps.steps {
+            self.run(step, passing, kept);
+        }
+    }
+
+    /// Runs a step. Its operands lie before its result, or in the other memory.
+    fn run(&self, step: &Step, passing: &mut [u64], kept: &mut [u64]) {
+        let (start, rows) = (step.out.first * self.places, step.out.rows * self.places);
+        let (passing, kept, out): (&[u64], &[u64], &mut [u64]) = match step.out.memory {
+            Memory::Passing => {
+                let (before, out) = passing.split_at_mut(start);
+                (before, kept, out)
+            }
+            Memory::Kept => {
+                let (before, out) = kept.split_at_mut(start);
+                (passing, before, out)
+            }
+        };
+        let out = &mut out[..rows];
+        let value = |value: Value| match value.memory {
+            Memory::Passing => self.rows(passing, value),
+            Memory::Kept => self.rows(kept, value),
+        };
+        let copy = |from: &[u64], out: &mut [u64]| {
+            let (head, rest) = out.split_at_mut(from.len());
+            head.copy_from_slice(from);
+            rest.fill(0);
+        };
+        match step.operation {
+            Operation::Constant(integer) => {
+                let q = i128::from(self.limb.modulus().value());
+                out.fill(i128::from(integer).rem_euclid(q) as u64);
+            }
+            Operation::Copy(from) => copy(value(from), out),
+            Operation::Add(left, right) => {
+                copy(value(left), out);
+                let right = value(right);
+                self.limb.add_assign(&mut out[..right.len()], right);
+            }
+            Operation::Sub(left, right) => {
+                copy(value(left), out);
+                let right = value(right);
+                self.limb.sub_assign(&mut out[..right.len()], right);
+            }
+            Operation::Mul(left, right) => self.limb.multiply(self.places, out, (value(left), value(right))),
+        }
+    }
+
+    fn rows<'m>(&self, memory: &'m [u64], value: Value) -> &'m [u64] {
+        &memory[value.first * self.places..(value.first + value.rows) * self.places]
+    }
+
+    /// Adds a sum's products of some elements, of which this is kept.
+    fn add(&self, steps: &Steps, sum: ProductSum, kept: &[Vec<u64>], total: &mut [u64]) {
+        let Ok((factor, measure)) = steps.operands(sum) else { return };
+        match measure {
+            None => kept.iter().for_each(|kept| self.limb.add_assign(total, self.rows(kept, factor))),
+            Some(measure) => {
+                let pairs: Vec<(&[u64], &[u64])> =
+                    kept.iter().map(|kept| (self.rows(kept, factor), self.rows(kept, measure))).collect();
+                self.limb.multiply_add(self.places, total, &pairs);
+            }
+        }
+    }
+}
