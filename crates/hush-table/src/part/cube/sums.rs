@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use hush_kernels::bits::unpack_bits;
+use hush_kernels::bits::{pack_bits, unpack_bits};
 use hush_kernels::{BitWidth, Cpu};
 
 use super::{MAX_LANE_BITS, put_shape, take_shape};
@@ -141,9 +141,10 @@ impl CubeSums {
             Vec::with_capacity(usize::try_from(Self::packed_bytes(self.cells, &self.bits)).unwrap_or(0));
         for (lane, bits) in self.lanes.iter().zip(&self.bits) {
             match lane {
-                Lane::Short(cells) => {
-                    pack_lane(&mut bytes, cells.iter().map(|cell| u128::from(*cell)), *bits)
-                }
+                Lane::Short(cells) => match BitWidth::new(u32::from(*bits)) {
+                    Ok(width) => pack_narrow(&mut bytes, cells, width),
+                    Err(_) => pack_lane(&mut bytes, cells.iter().map(|cell| u128::from(*cell)), *bits),
+                },
                 Lane::Wide(cells) => pack_lane(&mut bytes, cells.iter().copied(), *bits),
             }
         }
@@ -249,10 +250,23 @@ fn short(bits: u8) -> u64 {
 /// Numbers that are unpacked together: of any width they take whole bytes.
 const TILE: usize = 512;
 
+/// Any path gives the same numbers.
+fn cpu() -> Cpu {
+    Cpu::detect().unwrap_or(Cpu::scalar())
+}
+
+/// Writes numbers of this width.
+fn pack_narrow(bytes: &mut Vec<u8>, cells: &[u64], width: BitWidth) {
+    let start = bytes.len();
+    bytes.resize(start.saturating_add(width.packed_bytes(cells.len())), 0);
+    if let Some(packed) = bytes.get_mut(start..) {
+        pack_bits(cpu(), width, cells, packed);
+    }
+}
+
 /// Adds packed numbers of this width.
 fn add_narrow(lane: &mut [u64], packed: &[u8], width: BitWidth) {
-    // Any path gives the same numbers.
-    let cpu = Cpu::detect().unwrap_or(Cpu::scalar());
+    let cpu = cpu();
     let mut tile = [0; TILE];
     for (cells, packed) in lane.chunks_mut(TILE).zip(packed.chunks(width.packed_bytes(TILE))) {
         let Some(numbers) = tile.get_mut(..cells.len()) else { return };
