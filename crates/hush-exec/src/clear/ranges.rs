@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
+use arrow::array::{Array, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, RecordBatch};
 use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Int32Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
@@ -155,60 +155,42 @@ fn number(value: &ScalarValue) -> Option<i128> {
 /// The values of a column in a range, whatever stands under its NULLs.
 fn selection(cpu: Cpu, column: &dyn Array, low: i128, high: i128) -> Option<Vec<u64>> {
     let mut selection = vec![0; selection_words(column.len())];
-    let out = &mut selection[..];
+    let (range, out) = ((low, high), &mut selection[..]);
+    let halves = |values: &[i32], low, high, out: &mut [u64]| within_i32(cpu, values, low, high, out);
+    let words = |values: &[i64], low, high, out: &mut [u64]| within_i64(cpu, values, low, high, out);
     match column.data_type() {
-        DataType::Int32 => halves::<Int32Type>(cpu, column, low, high, out)?,
-        DataType::Date32 => halves::<Date32Type>(cpu, column, low, high, out)?,
-        DataType::Int64 => words::<Int64Type>(cpu, column, low, high, out)?,
-        DataType::Timestamp(TimeUnit::Second, _) => {
-            words::<TimestampSecondType>(cpu, column, low, high, out)?;
-        }
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            words::<TimestampMillisecondType>(cpu, column, low, high, out)?;
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            words::<TimestampMicrosecondType>(cpu, column, low, high, out)?;
-        }
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            words::<TimestampNanosecondType>(cpu, column, low, high, out)?;
-        }
+        DataType::Int32 => select::<Int32Type>(column, range, out, halves)?,
+        DataType::Date32 => select::<Date32Type>(column, range, out, halves)?,
+        DataType::Int64 => select::<Int64Type>(column, range, out, words)?,
+        DataType::Timestamp(unit, _) => match unit {
+            TimeUnit::Second => select::<TimestampSecondType>(column, range, out, words)?,
+            TimeUnit::Millisecond => select::<TimestampMillisecondType>(column, range, out, words)?,
+            TimeUnit::Microsecond => select::<TimestampMicrosecondType>(column, range, out, words)?,
+            TimeUnit::Nanosecond => select::<TimestampNanosecondType>(column, range, out, words)?,
+        },
         _ => within_i128(cpu, column.as_primitive_opt::<Decimal128Type>()?.values(), low, high, out),
     }
     Some(selection)
 }
 
-fn words<T: ArrowPrimitiveType<Native = i64>>(
-    cpu: Cpu,
+/// Selects by a kernel for the column's type, of which the range may be beyond; nothing is selected before.
+fn select<T>(
     column: &dyn Array,
-    low: i128,
-    high: i128,
+    (low, high): (i128, i128),
     out: &mut [u64],
-) -> Option<()> {
+    kernel: impl Fn(&[T::Native], T::Native, T::Native, &mut [u64]),
+) -> Option<()>
+where
+    T: ArrowPrimitiveType,
+    T::Native: TryFrom<i128> + Into<i128>,
+{
     let values = column.as_primitive_opt::<T>()?.values();
-    if let Some((low, high)) = clamped(low, high, i64::MIN.into(), i64::MAX.into()) {
-        within_i64(cpu, values, low as i64, high as i64, out);
+    let (least, largest) = (T::Native::MIN_TOTAL_ORDER.into(), T::Native::MAX_TOTAL_ORDER.into());
+    // No number of the type is above `low`, or below `high`, where that does not fit.
+    if let (Ok(low), Ok(high)) = (low.max(least).try_into(), high.min(largest).try_into()) {
+        kernel(values, low, high, out);
     }
     Some(())
-}
-
-fn halves<T: ArrowPrimitiveType<Native = i32>>(
-    cpu: Cpu,
-    column: &dyn Array,
-    low: i128,
-    high: i128,
-    out: &mut [u64],
-) -> Option<()> {
-    let values = column.as_primitive_opt::<T>()?.values();
-    if let Some((low, high)) = clamped(low, high, i32::MIN.into(), i32::MAX.into()) {
-        within_i32(cpu, values, low as i32, high as i32, out);
-    }
-    Some(())
-}
-
-/// The part of a range that lies in another; `None` if nothing does.
-fn clamped(low: i128, high: i128, least: i128, largest: i128) -> Option<(i128, i128)> {
-    let (low, high) = (low.max(least), high.min(largest));
-    (low <= high).then_some((low, high))
 }
 
 #[cfg(test)]
