@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random structures of a random table: cubes, sums by hidden values, sorted runs, and purposes of columns.
+"""Random structures of a random table: cubes, sums by hidden values, sorted runs, filters, and purposes of columns.
 
 `random_tables` draws the table, `structure_queries` the questions that a structure answers. Dimensions have a cell for every value that
 the table has, because a value without one is refused (HUSH-C096).
@@ -17,6 +17,8 @@ MAX_CELLS = 3000
 # A row stores a number for each of these cells, and for each sum in it.
 MAX_HIDDEN_CELLS = 20
 WIDEST_TERM = 2**100
+# Values of a column with flags: of more, rows of many kilobytes would be nothing but slow.
+MAX_FLAGGED = 3000
 
 
 @dataclasses.dataclass
@@ -67,6 +69,10 @@ def add_structures(draw, table):
             lines[kind].append(line)
             found.append(structure)
     found += [structure for column in columns if column.encrypted for structure in give_purposes(draw, table, column)]
+    if filtered := filters(draw, table) if draw.random() < 0.4 else None:
+        structure, listed = filtered
+        found.append(structure)
+        lines.update(listed)
     for structure in found:
         # A purpose adds up the columns that are there for sums.
         if structure.kind == "group" and structure.of_purpose:
@@ -222,6 +228,28 @@ def prepared_sums(draw, table, kind, by):
     bound = f", max_cell_rows = {most}" if most else ""
     line = f"{{ by = [{', '.join(dimension.declared for dimension in by)}], sum = {toml(found)}{bound} }}"
     return Structure(kind, by, list(found.values())), line
+
+
+def filters(draw, table):
+    """Conditions without keys, and the lines of texts and measures, or None where no column can have flags."""
+    places = [place for place, column in enumerate(table.columns) if column.protect != "clear"]
+    by, texts = [], []
+    for place in draw.sample(places, min(len(places), draw.randint(1, 3))):
+        column, (low, high) = table.columns[place], bounds(table.columns[place])
+        if column.kind == "text" and column.protect == "seal":
+            if drawn := dimension(draw, column, table.cells[place]):
+                by.append(drawn)
+                texts.append(drawn.declared)
+        elif column.encrypted and (column.exact or column.kind in ("bool", "date")) and high - low < MAX_FLAGGED:
+            by.append(Dimension(opened(column), "each", json.dumps(column.name, ensure_ascii=False), values=high - low + 1))
+            is_time = column.kind in ("date", "timestamp")
+            column.purposes = tuple(column.purposes or (["count"] if is_time else ["sum"])) + ("filter",)
+    if not by:
+        return None
+    names = {dimension.column.name for dimension in by}
+    found = sums(draw, table, [column for column in table.columns if column.name not in names and column.encrypted])
+    found = {name: term for name, term in found.items() if term.bound < 2**60}
+    return Structure("filter", by, list(found.values())), {"filter": texts, "measure": [json.dumps(name, ensure_ascii=False) for name in found]}
 
 
 def run(draw, table):

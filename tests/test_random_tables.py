@@ -34,8 +34,8 @@ from structure_queries import structure_query
 
 QUERIES = 8
 STRUCTURE_QUERIES = 8
-WAYS = ("cube", "group", "order", "sum", "rows", "gather", "fetch")
-WAY_OF = {"cubes": "cube", "group": "group", "order": "order"}
+WAYS = ("cube", "group", "order", "filter", "sum", "rows", "gather", "fetch")
+WAY_OF = {"cubes": "cube", "group": "group", "order": "order", "filter": "filter"}
 DRAWS = int(os.environ.get("HUSH_DRAWS", "20"))
 FILES = ("--schema", "t.toml", "--format", "csv")
 

@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-from pictures import architecture, bars, capture, curves, sides
+from pictures import architecture, bars, capture, curves, flags, sides
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -46,6 +46,7 @@ def pictures() -> dict[str, str]:
     """The text of each picture by file name."""
     drawn = {
         "architecture.svg": architecture.draw(architecture.edges(ROOT)),
+        "conditions-without-keys.svg": flags.draw(),
         "sides.svg": sides.draw(read("sides.json")),
     }
     for name, figure in read("figures.json").items():

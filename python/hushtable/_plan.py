@@ -13,7 +13,7 @@ from ._result import Leakage
 class Way:
     """A way to answer a query, with its predicted price. All ways give the same result."""
 
-    #: ``cube``, ``group``, ``order``, ``sum``, ``rows``, ``gather`` or ``fetch``, and what that is.
+    #: ``cube``, ``group``, ``order``, ``filter``, ``sum``, ``rows``, ``gather`` or ``fetch``, and what that is.
     name: str
     what: str
     #: Seconds of server, link and owner, and bytes of the answer.

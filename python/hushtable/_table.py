@@ -539,7 +539,7 @@ def open(  # noqa: A001
     Args:
         keys: the owner's key.
         token_file: the file with the server's API token.
-        way: the way to answer its questions, ``"cube"``, ``"group"``, ``"order"``, ``"sum"``, ``"rows"``, ``"gather"`` or ``"fetch"``; else the one
+        way: the way to answer its questions, ``"cube"``, ``"group"``, ``"order"``, ``"filter"``, ``"sum"``, ``"rows"``, ``"gather"`` or ``"fetch"``; else the one
             that is predicted to be quickest.
         hide: what no question may show the server, of ``"constants"``, ``"pattern"`` and ``"sizes"``.
         keep: whether questions are put to columns that are kept on this machine, in so many bytes (1 GB for ``True``). What a

@@ -107,7 +107,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     let elements: Vec<StoredElement<'_>> = chunks
         .iter()
         .zip(&bodies)
-        .map(|((seed, _), bodies)| StoredElement { seed: *seed, element: 0, bodies })
+        .map(|((seed, _), bodies)| StoredElement { seed: *seed, element: 0, bodies, mask: None })
         .collect();
     let task = task(limbs)?;
     let fresh = noise::bgv_fresh_phase_log2((T as f64).log2());

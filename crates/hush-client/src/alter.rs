@@ -349,9 +349,11 @@ fn schema_after(schema: &Schema, alteration: &Alteration) -> Result<Schema, Alte
     hush_plan::cube::altered(schema, alteration, &mut next);
     hush_plan::one_hot::altered(schema, alteration, &mut next);
     hush_plan::run::altered(schema, alteration, &mut next);
-    // Purposes can ask for more groups and runs than there may be.
+    hush_plan::filter::altered(schema, alteration, &mut next);
+    // Purposes can ask for more groups, runs and filters than there may be.
     hush_plan::one_hot::check(&next).map_err(|fault| refused(fault.into()))?;
     hush_plan::run::check(&next).map_err(|fault| refused(fault.into()))?;
+    hush_plan::filter::check(&next).map_err(|fault| refused(fault.into()))?;
     Ok(next)
 }
 

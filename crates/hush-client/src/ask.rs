@@ -6,6 +6,7 @@
 
 mod cells;
 mod clear;
+mod filtered;
 mod gathered;
 mod groups;
 mod kept;
@@ -203,6 +204,8 @@ impl OwnedTable {
     fn approximate_columns(&self, plan: &QueryPlan) -> Vec<String> {
         let ids: Vec<EncodingId> = match &plan.server.task {
             Task::Aggregate(task) => task.sums.iter().map(|sum| sum.column).collect(),
+            // Their columns are exact.
+            Task::Products(_) => Vec::new(),
             Task::Rows(task) => {
                 let programs = task.programs.iter().flat_map(SlotExpr::columns);
                 task.fetch.iter().copied().chain(programs).collect()
@@ -244,6 +247,12 @@ impl OwnedTable {
                 let hidden =
                     hidden.ok_or(ClientError::Internal { what: "sums of a server have no cells" })?;
                 one_hot::merge(asked, (cells, hidden), task, answer, sums)?
+            }
+            (EncryptedHalf::Products(found), Task::Products(task)) => {
+                let filtered = plan.owner.filtered.as_ref();
+                let filtered =
+                    filtered.ok_or(ClientError::Internal { what: "sums of products have no cells" })?;
+                filtered::merge(asked, (cells, filtered), task, found)?
             }
             _ => return Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
         };
@@ -324,6 +333,7 @@ fn counts(answer: &Answer<'_>, manifest: &Manifest) -> Result<AnswerCounts, Clie
             clear_bytes: answer.clear_len(),
             ..AnswerCounts::default()
         },
+        EncryptedHalf::Products(_) => AnswerCounts { rows: 1, ..AnswerCounts::default() },
         EncryptedHalf::Rows(chunks) => AnswerCounts {
             rows: answer.clear_rows(manifest.rows).map_err(answer_error)?,
             regrouped: 0,

@@ -178,6 +178,7 @@ impl OwnedTable {
             Task::Aggregate(task) if task.keys.is_empty() => {
                 AnswerCounts { rows: 1, ..AnswerCounts::default() }
             }
+            Task::Products(_) => AnswerCounts { rows: 1, ..AnswerCounts::default() },
             Task::Aggregate(_) => {
                 AnswerCounts { rows: groups.min(plan.cost.max_groups), ..AnswerCounts::default() }
             }
@@ -263,6 +264,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         sealed: Some(under_seal(manifest, half)),
         cubes: cube::spreads(manifest, half),
         runs: run::spreads(manifest, half),
+        has_deleted: manifest.living_rows() < manifest.rows,
     }
 }
 

@@ -30,6 +30,7 @@ use crate::cells::Cells;
 use crate::error::ClientError;
 use crate::number::Number;
 use crate::release::Release;
+use crate::scheme::SumOfProducts;
 
 pub(crate) use column::ColumnKey;
 
@@ -93,6 +94,14 @@ pub(crate) trait Owned {
         _bound: &Bound,
     ) -> Result<Number, ClientError> {
         Err(ClientError::Internal { what: "the plan sums a column of slots" })
+    }
+
+    /// What the slots of sums of products add up to.
+    ///
+    /// # Errors
+    /// Bytes that are no such sums; those of decryption.
+    fn products(&self, _key: &ColumnKey, _sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError> {
+        Err(ClientError::Internal { what: "the plan multiplies a column without slots" })
     }
 
     /// As [`Owned::release`], for a sum.

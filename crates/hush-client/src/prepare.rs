@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hush_keys::{PadKey, SealKey};
 use hush_plan::cube::CubeShape;
-use hush_plan::one_hot;
 use hush_plan::schema::Schema;
+use hush_plan::{filter, one_hot};
 use hush_table::source::RowBatch;
 use hush_table::{Prepared, PreparedOfPart};
 
@@ -20,7 +20,7 @@ use crate::run::{RunMaker, RunPlan, RunRows};
 pub(crate) struct PreparePlan {
     cubes: Arc<CubePlan>,
     runs: Arc<RunPlan>,
-    /// The cells of sums by hidden values, of columns whose values nothing else bounds.
+    /// The cells of sums by hidden values and of filters, of columns whose values nothing else bounds.
     cells: Arc<Vec<CubeShape>>,
 }
 
@@ -33,7 +33,8 @@ pub(crate) struct PreparedRows {
 impl PreparePlan {
     /// Works out the cubes and runs of a table.
     pub(crate) fn of(half: &PrivateHalf) -> Self {
-        let cells = Arc::new(one_hot::unbounded(&half.schema));
+        let texts = filter::unbounded(&half.schema).ok().filter(|shape| !shape.axes.is_empty());
+        let cells = Arc::new(one_hot::unbounded(&half.schema).into_iter().chain(texts).collect());
         Self { cubes: Arc::new(CubePlan::of(half)), runs: Arc::new(RunPlan::of(half)), cells }
     }
 

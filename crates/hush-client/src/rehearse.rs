@@ -204,6 +204,7 @@ pub(crate) fn used_part(schema: &Schema, sql: &str) -> Result<(Schema, Needs, Ve
     hush_plan::cube::forget_lost(&mut part);
     hush_plan::one_hot::forget_lost(&mut part);
     hush_plan::run::forget_lost(&mut part);
+    hush_plan::filter::forget_lost(&mut part);
     if by_groups {
         needs.add_one_hot(&part);
     }

@@ -8,7 +8,7 @@ use hush_plan::schema::Column;
 use hush_plan::schema::file::{
     Change, SchemaError, column_from_toml, edit, from_toml, require_approved, to_toml,
 };
-use hush_plan::{ColumnType, Protection, Schema, cube, one_hot, run};
+use hush_plan::{ColumnType, Protection, Schema, cube, filter, one_hot, run};
 use hush_table::profile::zone_note;
 use hush_table::source::{Declared, Source};
 
@@ -125,7 +125,8 @@ fn possible(schema: Schema) -> Result<Schema, SchemaError> {
 fn check(schema: &Schema) -> Result<(), SchemaError> {
     cube::check(schema)?;
     one_hot::check(schema)?;
-    run::check(schema)
+    run::check(schema)?;
+    filter::check(schema)
 }
 
 /// The ways in which reading `source` by the schema changes values, one sentence each: limits of measurements that stand for

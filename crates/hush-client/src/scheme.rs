@@ -12,7 +12,7 @@ use hush_encode::QuantityValues;
 use hush_exec::answer::RowsChunk;
 use hush_exec::program::ProgramShape;
 use hush_exec::{Engine, Limits};
-use hush_keys::ChunkEncryption;
+use hush_keys::{ChunkEncryption, PhaseLimit};
 use hush_plan::bounds::Bound;
 use hush_rlwe::ObjectRounding;
 use hush_table::TableStore;
@@ -56,6 +56,12 @@ pub(crate) trait Scheme: Sync {
         group: u32,
         columns: &[&ColumnKey],
     ) -> Result<Box<dyn BlockSums + 'a>, ClientError>;
+
+    /// Opens sums of products: what the slots of each add up to. `key` is that of one of the columns that were multiplied; all are under one secret.
+    ///
+    /// # Errors
+    /// Bytes that are no such sums; a phase beyond its limit; a secret for which roundings cannot be trusted.
+    fn products(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError>;
 
     /// A stored column that an answer carries, each value within its bound. With a `release`, approximate values have the form that
     /// may leave the owner. `chunk` is the chunk with its number in its file.
@@ -103,6 +109,15 @@ pub(crate) trait BlockSums {
         bound: &Bound,
         release: &Release<'_>,
     ) -> Result<Option<Number>, ClientError>;
+}
+
+/// A sum of products in an answer.
+pub(crate) struct SumOfProducts<'a> {
+    pub(crate) object: &'a [u8],
+    /// Bits to which the coefficients of each component are rounded.
+    pub(crate) bits: &'a [u32],
+    /// The largest phase that it can be decrypted from.
+    pub(crate) limit: PhaseLimit,
 }
 
 /// A stored column that an answer carries.

@@ -266,6 +266,8 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         cubes: Vec::new(),
         groups: Vec::new(),
         runs: Vec::new(),
+        filters: Vec::new(),
+        measures: Vec::new(),
         edge: true,
         erasable: false,
         allow: hush_plan::Shown::ALL,

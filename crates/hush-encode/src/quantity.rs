@@ -2,6 +2,7 @@
 //! Computes the numbers of an encoded column from a batch of typed rows.
 
 mod cells;
+mod flags;
 
 use std::collections::BTreeMap;
 
@@ -112,6 +113,10 @@ pub fn quantity_values<'a>(
         Quantity::InCells { quantity, cells, bits } => {
             cells::in_cells((quantity.as_deref(), cells, *bits), batch, positions)?
         }
+        Quantity::Flag(flag) => flags::flags(flag, data(&flag.column, batch, positions)?)?,
+        Quantity::Limb { quantity, bits, place } => {
+            flags::limbs(&quantity_values(quantity, batch, positions)?, *bits, *place)?
+        }
         Quantity::Square(name) => {
             let values = &column(name)?.values;
             products(values, values)
@@ -163,11 +168,20 @@ fn units<'a>(
     batch: &'a RowBatch,
     positions: &BTreeMap<&str, usize>,
 ) -> Result<&'a TypedColumn, EncodeError> {
-    let data = positions.get(name).and_then(|place| batch.columns.get(*place));
-    match data {
-        Some(Some(ColumnData::Units(typed))) => Ok(typed),
-        _ => Err(EncodeError::Internal { what: "an encoded column's data was not read" }),
+    match data(name, batch, positions)? {
+        ColumnData::Units(typed) => Ok(typed),
+        ColumnData::Array(_) => Err(EncodeError::Internal { what: "an encoded column is of another type" }),
     }
+}
+
+fn data<'a>(
+    name: &str,
+    batch: &'a RowBatch,
+    positions: &BTreeMap<&str, usize>,
+) -> Result<&'a ColumnData, EncodeError> {
+    let place = positions.get(name).and_then(|place| batch.columns.get(*place));
+    let missing = EncodeError::Internal { what: "an encoded column's data was not read" };
+    place.and_then(Option::as_ref).ok_or(missing)
 }
 
 /// Row-wise products in the next wider type; the product of 64-bit values fits 127 bits, that of 128-bit

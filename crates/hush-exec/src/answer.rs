@@ -19,13 +19,15 @@ use hush_table::{Digest, PackedSums};
 
 use crate::parts::PartSet;
 
-pub use crate::conform::{Strata, SumBlock, SumPlace, sum_blocks};
+pub use crate::conform::{
+    ProductRun, RunChunks, Strata, SumBlock, SumPlace, masks_products, product_runs, sum_blocks,
+};
 pub(crate) use clear::{write_clear, write_matching};
 pub use numbers::RowNumbers;
 pub(crate) use numbers::{ROW, bytes_of_first, bytes_of_some};
 pub use pieces::RunPieces;
 pub(crate) use pieces::pieces_bytes;
-pub(crate) use write::{AnswerHead, RowsChunkParts, Section, encode_aggregate, encode_rows};
+pub(crate) use write::{AnswerHead, RowsChunkParts, Section, encode_aggregate, encode_products, encode_rows};
 
 /// First bytes of every answer.
 pub const MAGIC: [u8; 8] = *b"HUSHANS1";
@@ -43,6 +45,8 @@ pub const RANGE_BYTES: usize = 8;
 pub const BLOCK_ENTRY_BYTES: usize = 16;
 /// Bytes of a chunk's entry in a rows answer, before its objects' lengths.
 pub const CHUNK_ENTRY_BYTES: usize = 40;
+/// Bytes of a run's entry in a products answer, before its objects' lengths.
+pub const RUN_ENTRY_BYTES: usize = 4;
 
 /// A decoded answer: views into the bytes received.
 ///
@@ -77,10 +81,11 @@ pub struct PartialAnswer<'a> {
     pub answer: Answer<'a>,
 }
 
-/// The two kinds of content; the bytes tell partial answers from whole ones.
+/// The kinds of content; the bytes tell partial answers from whole ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Aggregate,
+    Products,
     Rows,
 }
 
@@ -92,12 +97,14 @@ impl Kind {
             (Self::Rows, false) => 2,
             (Self::Aggregate, true) => 3,
             (Self::Rows, true) => 4,
+            (Self::Products, false) => 5,
+            (Self::Products, true) => 6,
         }
     }
 
     /// The kind that a byte means, and whether of a partial answer.
     fn read(byte: u8) -> Option<(Self, bool)> {
-        let all = [Self::Aggregate, Self::Rows].map(|kind| [(kind, false), (kind, true)]);
+        let all = [Self::Aggregate, Self::Products, Self::Rows].map(|kind| [(kind, false), (kind, true)]);
         all.into_iter().flatten().find(|(kind, is_partial)| kind.written(*is_partial) == byte)
     }
 }
@@ -132,6 +139,8 @@ impl SectionKind {
 pub enum EncryptedHalf<'a> {
     /// Of an aggregate task.
     Aggregate(AggregateAnswer<'a>),
+    /// Of a task of products.
+    Products(ProductsAnswer<'a>),
     /// Of a rows task: the chunks with matching rows, ascending.
     Rows(Vec<RowsChunk<'a>>),
 }
@@ -168,6 +177,22 @@ impl<'a> BlockAnswers<'a> {
     pub fn object(&self, group: u32) -> Option<&'a [u8]> {
         self.objects.chunks_exact(self.object_bytes.max(1)).nth(group as usize)
     }
+}
+
+/// Encrypted sums of products, of each run of chunks ([`product_runs`]).
+#[derive(Clone, Debug)]
+pub struct ProductsAnswer<'a> {
+    /// Numbers rising. An answer has all runs, a partial one those of which it covers a part.
+    pub runs: Vec<ProductsRun<'a>>,
+}
+
+/// The sums of products over one run of chunks.
+#[derive(Clone, Debug)]
+pub struct ProductsRun<'a> {
+    /// The run's place among those of the table.
+    pub number: u32,
+    /// An object for each sum of the plan: rounded as the plan says, in a partial answer with residues. In a dry run a plain sum.
+    pub objects: Vec<&'a [u8]>,
 }
 
 /// One chunk of a rows answer.
@@ -281,6 +306,13 @@ impl AnswerError {
 /// Bytes that an aggregate answer takes beside its clear half and its objects.
 pub(crate) fn aggregate_overhead(blocks: usize) -> u64 {
     (HEAD_BYTES + blocks * BLOCK_ENTRY_BYTES + CHECKSUM_BYTES) as u64
+}
+
+/// Bytes that a products answer of so many runs and sums takes beside its objects.
+pub(crate) fn products_overhead(runs: usize, sums: usize, ranges: usize) -> u64 {
+    let run_bytes = (RUN_ENTRY_BYTES + 4 * sums) as u64;
+    let directory = (runs as u64).saturating_mul(run_bytes).saturating_add((ranges * RANGE_BYTES) as u64);
+    directory.saturating_add((HEAD_BYTES + CHECKSUM_BYTES) as u64)
 }
 
 /// Bytes that a chunk of a rows answer takes beside its objects.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Plans, from untrusted bytes to tasks of checked form.
 //!
-//! [`parse`] needs the bytes alone; [`aggregate`] and [`rows`] compare a task with the manifest. SQL is checked later,
+//! [`parse`] needs the bytes alone; [`aggregate`], [`products`] and [`rows`] compare a task with the manifest. SQL is checked later,
 //! against the clear schema, but still before any row is read ([`crate::clear::scalar`]).
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
+
+mod products;
+mod runs;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +17,8 @@ use hush_plan::plan::{AggregateTask, EncryptedSum, RowsTask, RunRead, Task};
 use hush_plan::{Encoding, EncodingId, Packing, ServerPlan};
 use hush_table::{Digest, Manifest};
 
+pub(crate) use self::products::{ProductsShape, products};
+pub use self::runs::{ProductRun, RunChunks, masks_products, product_runs};
 use crate::PlanFault;
 use crate::program::{self, ProgramShape};
 
@@ -152,6 +157,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<ParsedPlan, PlanFault> {
     let manifest = plan.manifest.parse().map_err(|_| PlanFault::Digest)?;
     match &plan.task {
         Task::Aggregate(task) => check_aggregate_lengths(task)?,
+        Task::Products(task) => products::check_form(task)?,
         Task::Rows(task) => {
             check_rows_lengths(task)?;
             check_prepared_task(&plan, task)?;

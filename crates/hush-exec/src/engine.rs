@@ -21,7 +21,7 @@ use crate::sizes::{self, PartSize};
 use crate::stop::Stop;
 use crate::table::Snapshot;
 use crate::workers::Workers;
-use crate::{aggregate, conform, rows};
+use crate::{aggregate, conform, products, rows};
 
 /// Runs plans on one table.
 ///
@@ -274,6 +274,7 @@ impl Engine {
 fn run_task<S: Scheme>(job: &Job) -> Result<Vec<u8>, ExecError> {
     match &job.plan.plan.task {
         Task::Aggregate(task) => aggregate::run::<S>(job, task),
+        Task::Products(task) => products::run::<S>(job, task),
         Task::Rows(task) => rows::run::<S>(job, task),
     }
 }
@@ -281,6 +282,7 @@ fn run_task<S: Scheme>(job: &Job) -> Result<Vec<u8>, ExecError> {
 fn combine_task<S: Scheme>(job: &Job) -> Result<Box<dyn Combine>, ExecError> {
     match &job.plan.plan.task {
         Task::Aggregate(task) => aggregate::combine::<S>(job, task),
+        Task::Products(task) => products::combine::<S>(job, task),
         Task::Rows(task) => rows::combine(job, task),
     }
 }

@@ -314,6 +314,56 @@ pub enum PlanFault {
         /// Blocks that it has.
         blocks: u32,
     },
+    /// Columns of products that differ in layout, parameters or plaintext prime, or have more than one prime.
+    #[error("encoded column {} has not the one ring and the one plaintext prime of a task of products", id.0)]
+    MixedProducts {
+        /// The number of one that differs.
+        id: EncodingId,
+    },
+    /// Products of too many encoded columns.
+    #[error("{what} {index} multiplies more than {limit} encoded columns")]
+    ProductDegree {
+        /// `factor` or `sum`.
+        what: &'static str,
+        /// Position in the plan.
+        index: usize,
+        /// Most columns.
+        limit: usize,
+    },
+    /// A sum of products without a width for each of its components.
+    #[error("sum {sum} has {expected} components and names the bits of {found}")]
+    ProductBits {
+        /// Position in the plan.
+        sum: usize,
+        /// Widths found.
+        found: usize,
+        /// Its components.
+        expected: usize,
+    },
+    /// Answers of fewer ring elements than a chunk has.
+    #[error("products are added up over {found} ring elements at most, and a chunk has {least}")]
+    ProductElements {
+        /// Elements found.
+        found: u32,
+        /// Those of a full chunk.
+        least: u32,
+    },
+    /// More work than this server takes on.
+    #[error(
+        "its products cost {found} multiplications of polynomials for each ring element, at most {limit} are done; ask for less in one query"
+    )]
+    ProductCost {
+        /// Multiplications found.
+        found: u64,
+        /// Most of them.
+        limit: u64,
+    },
+    /// Products of a column that some parts lack.
+    #[error("some parts of the table have no values of encoded column {}, of which products are asked for", id.0)]
+    LackingProducts {
+        /// Its number.
+        id: EncodingId,
+    },
     /// An approximate program whose scale grows too far.
     #[error("program {program} multiplies more approximate factors than its scale allows")]
     Scale {
@@ -442,17 +492,20 @@ impl PlanFault {
             Self::Condition { .. } => "HUSH-E008",
             Self::UnknownEncoding { .. } => "HUSH-E010",
             Self::WrongLayout { .. } => "HUSH-E011",
-            Self::MixedProgram { .. } => "HUSH-E012",
+            Self::MixedProgram { .. } | Self::MixedProducts { .. } => "HUSH-E012",
             Self::ClearProgram { .. } => "HUSH-E013",
-            Self::Degree { .. } => "HUSH-E014",
+            Self::Degree { .. } | Self::ProductDegree { .. } => "HUSH-E014",
             Self::Constant { .. } => "HUSH-E015",
-            Self::RoundedBits { .. } => "HUSH-E017",
+            Self::RoundedBits { .. } | Self::ProductBits { .. } => "HUSH-E017",
             Self::Scale { .. } => "HUSH-E016",
             Self::CubeTask { .. } => "HUSH-E018",
             Self::UnknownCube { .. } => "HUSH-E019",
             Self::RunTask { .. } => "HUSH-E025",
             Self::UnknownRun { .. } => "HUSH-E026",
             Self::RunParts { .. } | Self::RunBlocks { .. } => "HUSH-E027",
+            Self::ProductElements { .. } => "HUSH-E028",
+            Self::ProductCost { .. } => "HUSH-E029",
+            Self::LackingProducts { .. } => "HUSH-E009",
         }
     }
 }

@@ -6,6 +6,7 @@
 //!                                        │    │ masks: per chunk a group and a weight for each row
 //!   store ─ table::Snapshot ─────────────┤    ▼
 //!                                        ├─ aggregate ──▶ masked sums per group                  (hush-schemes)
+//!                                        ├─ products ───▶ sums of products per run of chunks     (hush-rlwe)
 //!                                        └─ rows ───────▶ element-wise ciphertexts per chunk     (hush-schemes)
 //!                                                 └─ answer ─▶ answer bytes
 //! ```
@@ -42,6 +43,7 @@ mod machine;
 pub mod packing;
 mod parts;
 pub mod plain;
+mod products;
 pub mod program;
 mod rows;
 mod scheme;

@@ -7,6 +7,7 @@
 
 mod lattice;
 mod noop;
+mod products;
 mod program;
 
 use hush_plan::{EncodingId, Packing};
@@ -16,6 +17,7 @@ use hush_table::ChunkRow;
 
 pub(crate) use self::lattice::Lattice;
 pub(crate) use self::noop::NoOp;
+pub(crate) use self::products::{ProductChunk, ProductTotal, Products, RunningProducts};
 pub(crate) use self::program::Program;
 
 use crate::clear::masks::RowMask;
@@ -30,6 +32,8 @@ pub(crate) trait Scheme: Sync + 'static {
     type Sums: RunningSums;
     /// A finished sum.
     type Total: Total;
+    /// Its sums of products.
+    type Products: RunningProducts;
 
     /// The rounding of an answer's objects to `bits` bits; `None` if they are not rounded.
     ///

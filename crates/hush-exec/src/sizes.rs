@@ -7,6 +7,7 @@ use hush_params::preset;
 use hush_plan::plan::{SlotExpr, Task};
 use hush_plan::{Encoding, EncodingId};
 use hush_rlwe::OVERHEAD_BYTES;
+use hush_table::Manifest;
 
 use crate::conform;
 use crate::error::{ExecError, PlanFault};
@@ -30,9 +31,8 @@ pub struct PartSize {
 /// # Errors
 /// [`ExecError::Plan`] if the plan does not fit the table.
 pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
-    let encodings = &job.snapshot.manifest().encodings;
     let task = &job.plan.plan.task;
-    let columns = columns(task, encodings)?;
+    let columns = columns(task, job.snapshot.manifest())?;
     let mut pieces = BTreeMap::new();
     if let Task::Rows(task) = task {
         conform::prepared(task, job.snapshot.manifest())?;
@@ -64,11 +64,16 @@ pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
 }
 
 /// The encodings that a task reads, each once.
-fn columns<'a>(task: &Task, encodings: &'a [Encoding]) -> Result<Vec<&'a Encoding>, PlanFault> {
+fn columns<'a>(task: &Task, manifest: &'a Manifest) -> Result<Vec<&'a Encoding>, PlanFault> {
+    let encodings = &manifest.encodings;
     let mut ids: Vec<EncodingId> = match task {
         Task::Aggregate(task) => {
             conform::aggregate(task, encodings, &conform::Strata::none())?;
             task.sums.iter().map(|sum| sum.column).collect()
+        }
+        Task::Products(task) => {
+            conform::products(task, encodings, &conform::Strata::of(manifest))?;
+            task.columns.clone()
         }
         Task::Rows(task) => {
             conform::rows(task, encodings)?;

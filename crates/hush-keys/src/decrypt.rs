@@ -154,6 +154,9 @@ pub fn decrypt_slots(
 /// # Math
 /// Modulo `t` the phase is the sum of the products of the messages, as long as it has not passed `Q/2`: `docs/math/products.md`.
 ///
+/// Rounded components need [`crate::check_powers`] before, and a limit that allows for roundings
+/// (`hush_params::noise::rounded_product_phase_log2`).
+///
 /// # Errors
 /// As [`decrypt_slots`].
 pub fn decrypt_product(

@@ -97,6 +97,22 @@ pub enum DecryptError {
         /// Elements expected.
         expected: u32,
     },
+    /// A power of the secret is larger than roundings are planned with. By how much is a secret.
+    #[error("power {power} of the secret is larger than rounded answers allow for; ask in another way, or rotate the table's secrets")]
+    PowerNorm {
+        /// The power.
+        power: u32,
+    },
+    /// A power of the secret that the modulus cannot tell from another polynomial.
+    #[error(
+        "power {power} of the secret may be beyond a modulus of {log_q} bits, so that no rounded answer can be relied on"
+    )]
+    PowerWraps {
+        /// The power.
+        power: u32,
+        /// ⌊log2 Q⌋.
+        log_q: u32,
+    },
     /// The secret belongs to another ring.
     #[error(transparent)]
     Ring(#[from] RingError),

@@ -12,6 +12,7 @@
 
 mod leveled;
 mod phase;
+mod product;
 #[cfg(test)]
 mod reference;
 pub mod release;
@@ -19,6 +20,7 @@ mod rounded;
 
 pub use leveled::{NoiseModel, Operands, View, key_switch_log2, public_encryption_log2};
 pub use phase::{Deviations, Norms, PhaseNoise};
+pub use product::{product_bits, rounded_product_phase_log2, secret_power_norm};
 pub use rounded::{rounded_bits, rounded_phase_log2, rounding_log2};
 
 /// Variance of one error coefficient: centred binomial with 21 + 21 bits.

@@ -79,6 +79,13 @@ pub fn answer_poly_bytes(set: &ParamSet, rounded_bits: Option<u32>) -> usize {
     }
 }
 
+/// Bytes of an object with a sum of products, which for each component has the bits that it is rounded to, or `None` where it has
+/// residues.
+pub fn product_answer_bytes(set: &ParamSet, components: &[Option<u32>]) -> usize {
+    let payload: usize = components.iter().map(|bits| answer_poly_bytes(set, *bits)).sum();
+    OBJECT_OVERHEAD_BYTES + payload
+}
+
 /// Bytes of the answer to a masked sum: the whole of `a`, and one residue a limb for each of `bodies`.
 pub fn sum_answer_bytes(set: &ParamSet, bodies: usize) -> usize {
     poly_bytes(set) + bodies * set.limb_count() * 8
@@ -96,6 +103,16 @@ mod tests {
         assert_eq!((poly_bytes(one), poly_bytes(two)), (11_776, 47_104));
         assert_eq!([0, 1, 3].map(|bodies| sum_answer_bytes(one, bodies)), [11_776, 11_784, 11_800]);
         assert_eq!([0, 1, 5].map(|bodies| sum_answer_bytes(two, bodies)), [47_104, 47_120, 47_184]);
+    }
+
+    /// By hand: 4096 coefficients of 20, 28 and 60 bits, or of twice 46.
+    #[test]
+    fn an_answer_of_products_is_one_polynomial_for_each_component() {
+        let set = preset("n12_q2x46_sec128_v1").unwrap();
+        assert_eq!(product_answer_bytes(set, &[]), 48);
+        assert_eq!(product_answer_bytes(set, &[None; 3]), 48 + 3 * 47_104);
+        let bits = [20, 28, 60].map(Some);
+        assert_eq!(product_answer_bytes(set, &bits), 48 + 4096 / 8 * (20 + 28 + 60));
     }
 
     /// By hand: four primes of 43 bits and one special one at `N = 2^13`, a digit for each prime.

@@ -154,6 +154,16 @@ impl<'a> Catalog<'a> {
         UsableEncoding { encoding, set, writers: self.writers, margin, error, values, rounded }
     }
 
+    /// An encoding that conditions without keys multiply, if the table has it.
+    pub(crate) fn filtered(&self, quantity: &Quantity) -> Option<(&'a PrivateEncoding, &'static ParamSet)> {
+        let is_of_filters = |entry: &&Entry<'a>| match &entry.known.encoding.public.packing {
+            Packing::Slots(slots) => slots.is_of_filters(),
+            _ => false,
+        };
+        let found = self.holding(quantity).find(is_of_filters)?;
+        Some((found.known.encoding, found.known.set))
+    }
+
     fn holding(&self, quantity: &Quantity) -> impl Iterator<Item = &Entry<'a>> {
         self.entries.iter().filter(move |entry| entry.known.encoding.quantity.is_same(quantity))
     }

@@ -80,19 +80,33 @@ pub(crate) fn of_query(
     };
     let answer = match task {
         Task::Aggregate(task) => aggregate(&mut graph, query, encodings, task, selected),
+        Task::Products(task) => {
+            let condition = vec![format!("{} encoded columns", task.columns.len())];
+            let flags = graph.node(Actor::ServerEncrypted, "multiply flags", condition, &[selected]);
+            graph.node(
+                Actor::ServerEncrypted,
+                "add up products",
+                vec![counted(task.sums.len(), "sum")],
+                &[flags],
+            )
+        }
         Task::Rows(task) => by_row(&mut graph, encodings, task, selected),
     };
     let mut last = answer;
     let secret = match task {
         Task::Aggregate(task) => task.sums.len(),
+        Task::Products(task) => task.sums.len(),
         Task::Rows(task) => task.object_count(),
     };
     if secret > 0 {
-        let per = if matches!(task, Task::Aggregate(_)) { "for each group" } else { "for each row" };
-        let lines = vec![format!("{} {per}", counted(secret, "value"))];
+        let lines = vec![match task {
+            Task::Aggregate(_) => format!("{} for each group", counted(secret, "value")),
+            Task::Products(_) => counted(secret, "sum"),
+            Task::Rows(_) => format!("{} for each row", counted(secret, "value")),
+        }];
         last = graph.node(Actor::Owner, "decrypt", lines, &[last]);
     }
-    if owner.cells.is_some() {
+    if owner.cells.is_some() && owner.filtered.is_none() {
         last = graph.node(Actor::Owner, "take off the pads", Vec::new(), &[last]);
     }
     if owner.own.is_some() {

@@ -9,9 +9,10 @@
 //!
 //! How is told by the file of each in [`crate::packing`].
 
+mod filtered;
 mod further;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hush_params::{ParamSet, presets};
 use num_bigint::BigInt;
@@ -33,12 +34,14 @@ pub struct Needs {
     pub(crate) sums: BTreeMap<Quantity, BigInt>,
     /// Element-wise expressions.
     pub(crate) programs: Vec<Program>,
+    /// Flags and limbs of conditions without keys and of sums under them.
+    pub(crate) filtered: BTreeSet<Quantity>,
 }
 
 impl Needs {
     /// Whether nothing needs to be encoded.
     pub fn is_empty(&self) -> bool {
-        self.sums.is_empty() && self.programs.is_empty()
+        self.sums.is_empty() && self.programs.is_empty() && self.filtered.is_empty()
     }
 
     /// Adds what `other` needs.
@@ -47,6 +50,7 @@ impl Needs {
             self.add_sum(quantity, weight);
         }
         self.programs.extend(other.programs);
+        self.filtered.extend(other.filtered);
     }
 
     pub(crate) fn add_sum(&mut self, quantity: Quantity, weight: BigInt) {
@@ -80,7 +84,10 @@ pub fn plan_encodings(
             None => break sums,
         }
     };
-    plan_groups(schema, sums, &needs.programs, EncodingId(0), new_id)
+    let mut encodings = plan_groups(schema, sums, &needs.programs, EncodingId(0), new_id)?;
+    let next_id = EncodingId(encodings.len() as u32);
+    encodings.extend(filtered::plan(schema, &needs.filtered, &[], next_id, new_id)?);
+    Ok(encodings)
 }
 
 /// The encodings of such sums, and of programs. A sum needs no other column's secret; the factors of a product need a common one.

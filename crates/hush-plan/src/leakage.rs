@@ -110,6 +110,9 @@ pub(crate) fn of_query(
     says.extend_from_slice(tells);
     leakage.hidden.push(match task {
         Task::Aggregate(_) if query.keys.is_empty() => "any encrypted result".to_owned(),
+        Task::Products(_) => {
+            "which rows match an encrypted condition, how many, and any encrypted result".to_owned()
+        }
         Task::Aggregate(_) => "any encrypted result, in any group".to_owned(),
         Task::Rows(_) => "any encrypted result, in any row".to_owned(),
     });

@@ -34,6 +34,7 @@ pub mod error;
 mod eval;
 mod expr;
 mod fetch;
+pub mod filter;
 mod final_sql;
 pub mod graph;
 mod grouped;

@@ -37,6 +37,8 @@ impl Default for Limits {
 pub enum WayName {
     /// The server adds up the cells of a cube, and the owner answers on them.
     Cube,
+    /// The server evaluates a condition on encrypted columns, and adds up what it leaves.
+    Filter,
     /// The server adds up sums by hidden values, and the owner answers on them.
     Group,
     /// Blocks of a sorted run go back, and the owner answers on them and on what its index says of the others.
@@ -53,13 +55,22 @@ pub enum WayName {
 
 impl WayName {
     /// All of them, in the order in which they are weighed.
-    pub const ALL: [Self; 7] =
-        [Self::Cube, Self::Group, Self::Order, Self::Sum, Self::Rows, Self::Gather, Self::Fetch];
+    pub const ALL: [Self; 8] = [
+        Self::Cube,
+        Self::Group,
+        Self::Order,
+        Self::Filter,
+        Self::Sum,
+        Self::Rows,
+        Self::Gather,
+        Self::Fetch,
+    ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cube => "cube",
+            Self::Filter => "filter",
             Self::Group => "group",
             Self::Order => "order",
             Self::Sum => "sum",

@@ -55,6 +55,7 @@ impl Needs {
             needs.merge(of_moments(schema, set)?);
         }
         needs.add_one_hot(schema);
+        needs.add_filters(schema);
         Ok(needs)
     }
 

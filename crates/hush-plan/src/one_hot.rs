@@ -50,17 +50,21 @@ pub fn shape(schema: &Schema, group: &Cube) -> Result<CubeShape, CubeFault> {
         return Err(CubeFault::ClearDimension { column: dimension.column.clone() });
     }
     let mut shape = CubeShape::of(schema, group)?;
+    shape.lanes.retain(|lane| is_wanted(schema, &group.sum, lane));
+    Ok(shape)
+}
+
+/// Whether what is added up needs a lane: squares of a column where the column itself has them, or where expressions may need them.
+pub(crate) fn is_wanted(schema: &Schema, sum: &[String], lane: &Lane) -> bool {
     let column = |name: &String| schema.columns.iter().find(|column| column.name == *name);
-    let is_wanted = |lane: &Lane| match &lane.quantity {
-        Some(Quantity::Square(name)) if group.sum.contains(name) => {
+    match &lane.quantity {
+        Some(Quantity::Square(name)) if sum.contains(name) => {
             let orders = column(name).into_iter().flat_map(|column| &column.purposes);
             let has_squares = orders.copied().flat_map(aggregates::of_purpose).any(|entry| entry.order() > 1);
-            has_squares || group.sum.iter().any(|text| column(text).is_none())
+            has_squares || sum.iter().any(|text| column(text).is_none())
         }
         _ => true,
-    };
-    shape.lanes.retain(is_wanted);
-    Ok(shape)
+    }
 }
 
 /// Checks that there can be the sums by hidden values of a schema.

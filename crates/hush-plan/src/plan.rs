@@ -4,6 +4,7 @@
 
 mod owner;
 mod predicate;
+mod products;
 mod query;
 mod run;
 mod server;
@@ -12,11 +13,12 @@ pub use crate::aggregates::{
     Fraction, JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
 };
 pub use owner::{
-    CellsQuery, HiddenSums, JointMoments, LinearForm, Moment, OutputType, OwnColumn, OwnQuery,
-    OwnerAggregate, OwnerPlan, OwnerProgram, PlacedSums, ProductMoments, ProgramOutput, ProgramSource,
-    Regroup,
+    CellsQuery, FilteredSum, FilteredSums, HiddenSums, JointMoments, LinearForm, Moment, OutputType,
+    OwnColumn, OwnQuery, OwnerAggregate, OwnerPlan, OwnerProgram, PlacedSums, ProductMoments, ProgramOutput,
+    ProgramSource, Regroup,
 };
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
+pub use products::{Factor, ProductSum, ProductsTask};
 pub use query::QueryPlan;
 pub use run::{Cut, Key, Opens, Rank, RankAt, RunQuery, SegmentsQuery};
 pub use server::{

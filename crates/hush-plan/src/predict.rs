@@ -49,6 +49,8 @@ const BLOCK_ENTRY_BYTES: u64 = 16;
 const CHUNK_ENTRY_BYTES: u64 = 40;
 /// Length of an object in a chunk's entry.
 const OBJECT_LENGTH_BYTES: u64 = 4;
+/// Bytes of the entry of one run of chunks in the directory of an answer of products.
+const PRODUCT_ENTRY_BYTES: u64 = 4;
 /// Groups that are assumed where nobody says how many there are.
 pub const ASSUMED_GROUPS: u64 = 10;
 
@@ -70,6 +72,8 @@ pub struct TableShape {
     pub cubes: BTreeMap<u32, CubeSpread>,
     /// The sorted runs by their numbers.
     pub runs: BTreeMap<u32, RunSpread>,
+    /// Whether rows are deleted that files still have.
+    pub has_deleted: bool,
 }
 
 /// A column under a seal.
@@ -214,7 +218,7 @@ impl TableShape {
     /// What a task asks for of what is prepared.
     fn asked<'a>(&'a self, task: &'a Task) -> Option<Asked<'a>> {
         match task {
-            Task::Aggregate(_) => None,
+            Task::Aggregate(_) | Task::Products(_) => None,
             Task::Rows(RowsTask { run: Some(run), .. }) => {
                 self.runs.get(&run.number).map(|spread| Asked::Run(spread, &run.read))
             }
@@ -342,7 +346,7 @@ pub fn predict(
     // A plan is strings, numbers and lists, which always serialise.
     let bytes_up = serde_json::to_vec(plan).map_or(0, |bytes| bytes.len() as u64);
     let limit = match &plan.task {
-        Task::Aggregate(_) => None,
+        Task::Aggregate(_) | Task::Products(_) => None,
         Task::Rows(task) => task.limit,
     };
     let asked = shape.asked(&plan.task);
@@ -350,15 +354,20 @@ pub fn predict(
     let parts = shape.looked_at(limit, threads);
     let counted = match &plan.task {
         Task::Aggregate(task) => count::aggregate(plan, task, encodings, shape, expected.groups)?,
+        Task::Products(task) => count::products(plan, task, encodings, shape)?,
         Task::Rows(task) => count::rows(plan, task, encodings, shape, rows_of(parts), expected)?,
     };
     let (directory, each_overhead) = match &plan.task {
         Task::Aggregate(_) => (counted.blocks.len() as u64 * BLOCK_ENTRY_BYTES, 0),
+        Task::Products(task) => {
+            (counted.answers * (PRODUCT_ENTRY_BYTES + OBJECT_LENGTH_BYTES * task.sums.len() as u64), 0)
+        }
         Task::Rows(task) if task.object_count() == 0 => (0, 0),
         Task::Rows(task) => (0, CHUNK_ENTRY_BYTES + OBJECT_LENGTH_BYTES * task.object_count() as u64),
     };
     let (items, encrypted) = match &plan.task {
         Task::Aggregate(_) => (expected.groups, expected.groups.saturating_mul(counted.bytes_each)),
+        Task::Products(_) => (counted.answers, counted.answer_bytes),
         Task::Rows(_) => (expected.chunks.len() as u64, counted.answer_bytes),
     };
     let bytes_fixed = ANSWER_FRAME_BYTES + directory;
@@ -389,6 +398,7 @@ pub fn predict(
     let chunks_held = parts.iter().map(chunk_of).max().unwrap_or(0).saturating_mul(threads as u64);
     let items_of_owner = match &plan.task {
         Task::Aggregate(_) => expected.groups,
+        Task::Products(task) => counted.answers * task.sums.len() as u64,
         Task::Rows(_) => expected.chunks.len() as u64,
     };
     Ok(Prediction {

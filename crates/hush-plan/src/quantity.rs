@@ -2,6 +2,7 @@
 //! A quantity: what one encoded column holds. Values, their validity, squares, products, and what else is added up.
 
 mod cell;
+mod flag;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
 pub use cell::{Cell, CellValues, Within};
+pub use flag::{DigitFlag, Flag, FlagOf, limb};
 
 /// The numbers that an encoded column holds, one for each row, computed from columns. Private: the server never learns which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -31,6 +33,19 @@ pub enum Quantity {
         cells: Vec<Cell>,
         /// Bits of a place.
         bits: u8,
+    },
+    /// A flag of a column's value: 0 where it is missing.
+    Flag(Flag),
+    /// A digit of another quantity in base `2^bits`, each from `-2^(bits-1)` to less than `2^(bits-1)`: sums over rows of all digits are sums of the
+    /// quantity.
+    Limb {
+        /// The quantity.
+        #[serde(rename = "content")]
+        quantity: Box<Quantity>,
+        /// Bits of a digit.
+        bits: u8,
+        /// Its place, the lowest first.
+        place: u8,
     },
     /// Natural logarithm of the absolute value of a product in units, itself in units of `2^-`[`LOG_FRACTION_BITS`], to
     /// half a unit for each factor; 0 where the product is 0 or a factor is missing. Factors as in
@@ -73,6 +88,10 @@ impl Quantity {
                 let what = quantity.as_ref().map_or("rows".to_owned(), |quantity| quantity.describe());
                 format!("{what} by {}", columns_of_cells(cells).join(", "))
             }
+            Quantity::Flag(flag) => flag.describe(),
+            Quantity::Limb { quantity, place, .. } => {
+                format!("digit {} of {}", place + 1, quantity.describe())
+            }
             Quantity::Log(factors) => format!("the logarithm of {}", factors.join(" * ")),
             Quantity::Monomial(factors) => format!("the product {}", factors.join(" * ")),
             Quantity::Negative(factors) => format!("where {} is negative", factors.join(" * ")),
@@ -100,6 +119,8 @@ impl Quantity {
                 let summed = quantity.iter().flat_map(|quantity| quantity.columns());
                 columns_of_cells(cells).into_iter().chain(summed).collect()
             }
+            Quantity::Flag(flag) => vec![&flag.column],
+            Quantity::Limb { quantity, .. } => quantity.columns(),
             Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => vec![name],
             Quantity::Where { quantity, present } => {
                 quantity.columns().into_iter().chain(present.iter().map(String::as_str)).collect()
@@ -135,6 +156,10 @@ impl Quantity {
                 let cells = cells.iter().map(|cell| cell.iter().map(within).collect()).collect();
                 Quantity::InCells { quantity, cells, bits: *bits }
             }
+            Quantity::Flag(flag) => Quantity::Flag(Flag { column: name(&flag.column), ..flag.clone() }),
+            Quantity::Limb { quantity, bits, place } => {
+                Quantity::Limb { quantity: Box::new(quantity.renamed(name)), bits: *bits, place: *place }
+            }
             Quantity::Log(factors) => Quantity::Log(all(factors)),
             Quantity::Monomial(factors) => Quantity::Monomial(all(factors)),
             Quantity::Negative(factors) => Quantity::Negative(all(factors)),
@@ -160,9 +185,12 @@ impl Quantity {
             column.map_or_else(BigInt::one, value_bound)
         };
         match self {
-            Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => {
-                BigInt::one()
-            }
+            Quantity::BothValid(..)
+            | Quantity::Flag(_)
+            | Quantity::Negative(_)
+            | Quantity::Valid(_)
+            | Quantity::Zero(_) => BigInt::one(),
+            Quantity::Limb { bits, .. } => BigInt::one() << bits.saturating_sub(1),
             Quantity::InCells { quantity, cells, bits } => {
                 let one = quantity.as_ref().map_or_else(BigInt::one, |quantity| quantity.bound(schema));
                 one << (cells.len().saturating_sub(1) * usize::from(*bits))
@@ -199,9 +227,12 @@ impl Quantity {
             powers.into_iter().fold(one, |product, (name, power)| product.mul(&column(name).pow(power)))
         };
         let possible = match self {
-            Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => {
-                Interval::point(BigInt::one())
-            }
+            Quantity::BothValid(..)
+            | Quantity::Flag(_)
+            | Quantity::Negative(_)
+            | Quantity::Valid(_)
+            | Quantity::Zero(_) => Interval::point(BigInt::one()),
+            Quantity::Limb { .. } => Interval::symmetric(self.bound(schema)),
             Quantity::InCells { quantity, cells, bits } => {
                 let one = || Interval::point(BigInt::one());
                 let row = quantity.as_ref().map_or_else(one, |quantity| quantity.row_values(schema));
@@ -233,6 +264,8 @@ impl Quantity {
         };
         match self {
             Quantity::BothValid(..)
+            | Quantity::Flag(_)
+            | Quantity::Limb { .. }
             | Quantity::Log(_)
             | Quantity::Negative(_)
             | Quantity::Valid(_)
@@ -250,6 +283,8 @@ impl Quantity {
     pub(crate) fn marks_missing(&self) -> bool {
         match self {
             Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => true,
+            // Their encodings look like those of limbs.
+            Quantity::Flag(_) | Quantity::Limb { .. } => false,
             Quantity::Where { quantity, .. } => quantity.marks_missing(),
             Quantity::InCells { .. }
             | Quantity::Log(_)
@@ -279,6 +314,8 @@ impl Quantity {
         let words = match self {
             Quantity::BothValid(..) => "the joint validity (`products` in the schema)",
             Quantity::InCells { .. } => "sums by hidden values (`group` in the schema)",
+            Quantity::Flag(_) => "flags of its values (purpose `filter`)",
+            Quantity::Limb { .. } => "digits of its values (purpose `measure`)",
             Quantity::Monomial(factors) => {
                 let is_power = factors.iter().all(|factor| Some(factor) == factors.first());
                 let order = u32::try_from(factors.len()).unwrap_or(u32::MAX);

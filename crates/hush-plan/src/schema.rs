@@ -4,6 +4,7 @@
 pub mod alter;
 pub mod cube;
 pub mod file;
+pub mod filter;
 pub mod run;
 pub mod units;
 
@@ -15,6 +16,7 @@ use crate::limits::Shown;
 use crate::range::Interval;
 use crate::writers::Writers;
 pub use cube::{Cube, Dimension, Grain};
+pub use filter::FilterFault;
 pub use run::{MAX_RUNS, Run, RunFault};
 pub use units::DateFormat;
 
@@ -87,6 +89,8 @@ pub enum Purpose {
     Avg,
     /// COUNT(x): the `sum` layout, for the values' sake, and the validity.
     Count,
+    /// Conditions that a server evaluates without keys: flags of its values, and a copy as for [`Purpose::Fetch`].
+    Filter,
     /// Every question that the owner answers: a sealed copy of the values, in no more bits than their range needs.
     Fetch,
     /// Groups by its values, and conditions on them, whatever the clear conditions beside them: sums for each value.
@@ -95,6 +99,8 @@ pub enum Purpose {
     Geomean,
     /// KURTOSIS: `sum` and the second to fourth powers as further columns.
     Kurtosis,
+    /// Sums over the rows of such conditions: its values in limbs, and a copy as for [`Purpose::Fetch`].
+    Measure,
     /// MIN, MAX, medians, quantiles, ranges and first rows: a sorted run by the column, and a copy as for [`Purpose::Fetch`], for rows without a run.
     Order,
     /// Element-wise products: the `slots` layout.
@@ -111,7 +117,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them, in the order in which people are told about them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Sum,
         Self::Avg,
         Self::Count,
@@ -124,6 +130,8 @@ impl Purpose {
         Self::Fetch,
         Self::Order,
         Self::Group,
+        Self::Filter,
+        Self::Measure,
     ];
 
     /// The word that a schema's `for` has for it.
@@ -132,9 +140,11 @@ impl Purpose {
             Self::Avg => "avg",
             Self::Count => "count",
             Self::Fetch => "fetch",
+            Self::Filter => "filter",
             Self::Geomean => "geomean",
             Self::Group => "group",
             Self::Kurtosis => "kurtosis",
+            Self::Measure => "measure",
             Self::Order => "order",
             Self::Product => "product",
             Self::Skewness => "skewness",
@@ -144,9 +154,9 @@ impl Purpose {
         }
     }
 
-    /// Whether the owner serves it, from a sealed copy.
+    /// Whether a sealed copy goes with it, from which the owner serves whatever else is asked.
     pub(crate) fn reads_copy(self) -> bool {
-        matches!(self, Self::Fetch | Self::Order)
+        matches!(self, Self::Fetch | Self::Filter | Self::Measure | Self::Order)
     }
 }
 
@@ -305,6 +315,11 @@ pub struct Schema {
     pub groups: Vec<Cube>,
     /// Rows of each part once more, in the order of a column, made when rows are encrypted. Purposes ask for further ones ([`Schema::all_runs`]).
     pub runs: Vec<Run>,
+    /// Columns that conditions may be on which a server evaluates without keys, where purposes do not say so: texts, with their values.
+    pub filters: Vec<Dimension>,
+    /// What is added up over the rows of such conditions: columns, with their squares, or expressions of columns, as SQL. Purposes ask for further
+    /// ones ([`Schema::all_measures`]).
+    pub measures: Vec<String>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
     /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
@@ -361,6 +376,8 @@ impl Schema {
             cubes: Vec::new(),
             groups: Vec::new(),
             runs: Vec::new(),
+            filters: Vec::new(),
+            measures: Vec::new(),
             edge: false,
             allow: Shown::ALL,
             ..self.clone()

@@ -63,6 +63,18 @@ pub(crate) fn of_query(
             say(Actor::ServerEncrypted, sums(query, encodings, task));
             say(Actor::Owner, merge(task, owner).into_iter().chain(last(query)).collect());
         }
+        Task::Products(task) => {
+            say(Actor::ServerClear, keep.into_iter().collect());
+            let columns = task.columns.len();
+            let plural = if task.sums.len() == 1 { "sum" } else { "sums" };
+            let multiply = format!(
+                "combine {columns} encoded columns as the condition says, and add up {} {plural} of products",
+                task.sums.len()
+            );
+            say(Actor::ServerEncrypted, vec![multiply]);
+            let decrypt = "decrypt the sums, and put the limbs of each together".to_owned();
+            say(Actor::Owner, vec![decrypt, "put the rest of the question to them".to_owned()]);
+        }
         Task::Rows(task) => {
             let limit = task.limit.map(|limit| format!("stop after {limit} rows"));
             let groups = owner.after_sums.then(|| {

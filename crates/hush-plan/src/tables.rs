@@ -54,6 +54,8 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         cubes: Vec::new(),
         groups: Vec::new(),
         runs: Vec::new(),
+        filters: Vec::new(),
+        measures: Vec::new(),
         edge: false,
         erasable: false,
         allow: crate::limits::Shown::ALL,

@@ -7,6 +7,7 @@
 mod cost;
 mod cube;
 mod fetch;
+mod filter;
 mod gathered;
 mod group;
 mod order;
@@ -31,10 +32,11 @@ pub(crate) use shown::shown_by;
 type Proposer = fn(&Case<'_>, &[Proposal]) -> Result<Vec<Proposal>, PlanError>;
 
 /// All ways.
-const WAYS: [(WayName, Proposer); 7] = [
+const WAYS: [(WayName, Proposer); 8] = [
     (WayName::Cube, cube::plan),
     (WayName::Group, group::plan),
     (WayName::Order, order::plan),
+    (WayName::Filter, filter::plan),
     (WayName::Sum, sums::plan),
     (WayName::Rows, rows::plan),
     (WayName::Gather, gathered::plan),
@@ -90,7 +92,10 @@ pub(crate) struct Proposals {
 
 /// Why a way proposes nothing, where that is because of what the table was prepared for.
 pub(crate) fn why_not(case: &Case<'_>, name: WayName) -> Option<String> {
-    prepared::why_not(case, name)
+    match name {
+        WayName::Filter => filter::why_not(case),
+        _ => prepared::why_not(case, name),
+    }
 }
 
 /// The proposals of all ways.
@@ -108,7 +113,7 @@ pub(crate) fn proposals(case: &Case<'_>) -> Result<Proposals, PlanError> {
 /// As [`proposals`].
 #[cfg(test)]
 pub(crate) fn on_ciphertexts(case: &Case<'_>) -> Result<Proposals, PlanError> {
-    of_ways(case, &WAYS[3..6])
+    of_ways(case, &WAYS[4..7])
 }
 
 fn of_ways(case: &Case<'_>, ways: &[(WayName, Proposer)]) -> Result<Proposals, PlanError> {

@@ -261,7 +261,7 @@ impl<'a> UncheckedCiphertextSet<'a> {
 }
 
 /// Unpacks all limbs of one polynomial and checks the residues.
-fn unpack_poly(ring: &Ring, packed: &[u8], element: u32) -> Result<Vec<u64>, CodecError> {
+pub(crate) fn unpack_poly(ring: &Ring, packed: &[u8], element: u32) -> Result<Vec<u64>, CodecError> {
     let mut words = vec![0; ring.poly_words()];
     let limbs = words.chunks_exact_mut(ring.degree()).zip(packed.chunks_exact(ring.limb_bytes()));
     for (index, (limb, (words, packed))) in ring.limbs().iter().zip(limbs).enumerate() {

@@ -16,9 +16,12 @@
 //! | 20 | 4 | ring elements (cut sum bodies: coefficients; sum answers: bodies; over chains: ciphertexts or keys) |
 //! | 24 | 1 | lanes |
 //! | 25 | 1 | components stored per ring element or ciphertext |
-//! | 26 | 1 | bits of a rounded coefficient; 0 where residues are stored |
+//! | 26 | 1 | bits of a rounded coefficient; 0 where residues are stored, and in sums of products |
 //! | 27 | 1 | level of the chain; 0 over a ring |
 //! | 28 | 4 | payload bytes; over a chain their lower half |
+//!
+//! In sums of products, which have neither column nor chunk, byte `12 + i` has the bits of a rounded coefficient of component `i`; 0 where it has
+//! residues, or is not there.
 //!
 //! Over a chain:
 //!
@@ -37,7 +40,7 @@
 use hush_params::size::{self, MAX_ROUNDED_BITS};
 use hush_params::{Definitions, Fingerprint, Level, Named, ParamSet};
 
-use crate::{ChainId, CodecError, ObjectKind};
+use crate::{ChainId, CodecError, MAX_PRODUCT_COMPONENTS, ObjectKind};
 
 /// The fields of a header: which object it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +75,9 @@ pub(crate) struct ChainPlace {
 /// The place of an object in its table or answer, and how many polynomials it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Encoded column, numbered by the manifest; 0 in answers and over chains.
+    /// Encoded column, numbered by the manifest; 0 in answers and over chains; see [`Shape::component_bits`].
     pub column: u32,
-    /// Chunk index; group index in sum answers; 0 over chains.
+    /// Chunk index; group index in sum answers; 0 over chains; see [`Shape::component_bits`].
     pub chunk: u32,
     /// Ring elements; coefficients in cut sum bodies; bodies in sum answers; ciphertexts or keys over chains.
     pub element_count: u32,
@@ -194,7 +197,8 @@ impl Header {
         let unknown = |_| CodecError::UnknownParams { found: code };
         let named = Definitions::default().resolve(Named::Code(code));
         let set = named.and_then(|params| params.ring()).map_err(unknown)?;
-        if flags != 0 || level != 0 || u32::from(rounded_bits) > MAX_ROUNDED_BITS {
+        let has_bits = kind != ObjectKind::ProductAnswer || shape.has_component_bits();
+        if flags != 0 || level != 0 || u32::from(rounded_bits) > MAX_ROUNDED_BITS || !has_bits {
             return Err(CodecError::Reserved);
         }
         let header = Self::over_ring(kind, set, shape);
@@ -240,6 +244,9 @@ impl Header {
             }
         }
         let (f, e) = (&self.shape, &expected.shape);
+        if self.kind == ObjectKind::ProductAnswer {
+            f.expect_components(e)?;
+        }
         check(f.column == e.column, CodecError::Column { found: f.column, expected: e.column })?;
         check(f.chunk == e.chunk, CodecError::Chunk { found: f.chunk, expected: e.chunk })?;
         let (found, wanted) = (f.element_count, e.element_count);
@@ -251,6 +258,40 @@ impl Header {
         check(found == wanted, CodecError::RoundedBits { found, expected: wanted })?;
         let (found, wanted) = (self.payload_bytes, expected.payload_bytes);
         check(found == wanted, CodecError::Length { found, expected: wanted })
+    }
+}
+
+impl Shape {
+    /// The shape of a sum of products, with the bits of each component, or 0.
+    pub(crate) fn of_product(components: u8, bits: [u8; MAX_PRODUCT_COMPONENTS]) -> Self {
+        let [column, chunk] = [0, 4].map(|first| {
+            bits.iter().skip(first).take(4).rev().fold(0, |field, bits| field << 8 | u32::from(*bits))
+        });
+        Self { column, chunk, element_count: 1, lanes: 1, components, rounded_bits: 0 }
+    }
+
+    /// The bits that each component of a sum of products is rounded to; 0 where it has residues, or is not there.
+    pub(crate) fn component_bits(&self) -> [u8; MAX_PRODUCT_COMPONENTS] {
+        (u64::from(self.chunk) << 32 | u64::from(self.column)).to_le_bytes()
+    }
+
+    /// Whether the bits of components can be, and no others have any.
+    fn has_component_bits(&self) -> bool {
+        let bits = self.component_bits();
+        bits.iter().all(|bits| u32::from(*bits) <= MAX_ROUNDED_BITS)
+            && bits.iter().skip(usize::from(self.components)).all(|bits| *bits == 0)
+    }
+
+    /// Compares the components of sums of products.
+    fn expect_components(&self, expected: &Self) -> Result<(), CodecError> {
+        let (found, wanted) = (self.components, expected.components);
+        if found != wanted {
+            return Err(CodecError::Components { found, expected: wanted });
+        }
+        match self.component_bits().into_iter().zip(expected.component_bits()).find(|(f, e)| f != e) {
+            Some((found, expected)) => Err(CodecError::RoundedBits { found, expected }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -282,6 +323,11 @@ fn ring_payload_bytes(kind: ObjectKind, set: &ParamSet, shape: Shape) -> u64 {
     let elements = u64::from(shape.element_count);
     if kind == ObjectKind::SumAnswer {
         return poly + elements * 8 * set.limb_count() as u64;
+    }
+    if kind == ObjectKind::ProductAnswer {
+        let each = shape.component_bits().map(|bits| (bits > 0).then_some(u32::from(bits)));
+        let there = each.into_iter().take(usize::from(shape.components));
+        return there.map(|bits| size::answer_poly_bytes(set, bits) as u64).sum();
     }
     if kind == ObjectKind::CutSumBody {
         let degree = set.degree() as u64;

@@ -19,6 +19,8 @@ pub enum ObjectKind {
     /// Bodies in the coefficient domain, each with its mask in the evaluation domain: a chunk of a sum column from a device
     /// that has no secret, only public keys.
     MaskedSumBody,
+    /// The components of a sum of products of stored ciphertexts: a server's answer, `Eval` or rounded.
+    ProductAnswer,
     /// A public key over a chain: seed and body.
     PublicKey,
     /// Fresh ciphertexts over a chain: seeds and bodies.
@@ -33,7 +35,7 @@ pub enum ObjectKind {
 
 impl ObjectKind {
     /// In the order of their tags, which begin at 1.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::SumBody,
         Self::SlotBody,
         Self::SumAnswer,
@@ -44,6 +46,7 @@ impl ObjectKind {
         Self::EvaluationKeys,
         Self::PublicKey,
         Self::CutSumBody,
+        Self::ProductAnswer,
     ];
 
     /// As a header has it.
@@ -65,6 +68,7 @@ impl ObjectKind {
             Self::Ciphertexts
             | Self::CutSumBody
             | Self::MaskedSumBody
+            | Self::ProductAnswer
             | Self::SlotBody
             | Self::SumAnswer
             | Self::SumBody => false,

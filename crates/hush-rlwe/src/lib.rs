@@ -6,8 +6,9 @@
 //!
 //! ```text
 //!   bytes ─ decode ─▶ Unchecked… ─ conform(what the manifest says) ─▶ Body | SumAnswer | CiphertextSet
-//!                     lengths, header,       or the plan               ciphertexts, keys over a chain:
-//!                     checksum                                         every residue below its prime
+//!                     lengths, header,       or the plan               sums of products, ciphertexts,
+//!                     checksum                                         keys over a chain:
+//!                                                                      every residue below its prime
 //! ```
 //!
 //! *Invariants.* Sizes are computed from the parameter set, compared with the stored and the actual length, and
@@ -31,6 +32,7 @@ mod identity;
 mod key_switch;
 mod keys;
 mod product;
+mod product_answer;
 mod rounded;
 mod seeded;
 
@@ -54,6 +56,7 @@ pub use identity::{ChainId, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
 pub use product::{Factor, MAX_PRODUCT_COMPONENTS, ProductSum, ProductSums, ProductTask, StoredElement};
+pub use product_answer::{ProductForm, UncheckedProduct, decode_product, encode_product, product_bytes};
 pub use rounded::{ObjectRounding, PlaintextModulus};
 pub use seeded::SeededCiphertext;
 

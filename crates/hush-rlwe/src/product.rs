@@ -72,6 +72,8 @@ pub struct StoredElement<'a> {
     pub element: u32,
     /// Slot bodies of one lane.
     pub bodies: &'a [Body<'a>],
+    /// What every factor is multiplied by in this element: the slots that count. `None` for all of them.
+    pub mask: Option<&'a Poly<Eval>>,
 }
 
 /// A task on some ring elements.
@@ -122,11 +124,14 @@ impl<'a> ProductSums<'a> {
             if bodies != found {
                 return Err(RlweError::NoSuchOperand { found, bodies });
             }
-            for body in element.bodies {
-                let (left, right) = (body.param_code(), ring.param_code());
+            let of_mask = element.mask.map(|mask| mask.ring().param_code());
+            for left in element.bodies.iter().map(Body::param_code).chain(of_mask) {
+                let right = ring.param_code();
                 if left != right {
                     return Err(RingError::RingMismatch { left, right }.into());
                 }
+            }
+            for body in element.bodies {
                 let (found, expected) = (body.packed(element.element, 0, 0).len(), ring.limb_bytes());
                 if found != expected {
                     return Err(RingError::Length { found, expected }.into());

@@ -144,9 +144,14 @@ pub(crate) fn has_full_cell(shape: &CubeShape, sums: &Sums, rows: u64) -> bool {
 
 /// Whether cells can be those of so many rows.
 pub(crate) fn are_of_rows(shape: &CubeShape, sums: &Sums, rows: u64) -> bool {
+    sums.rows.iter().sum::<i128>() == i128::from(rows) && are_of_some_rows(shape, sums, rows)
+}
+
+/// Whether cells can be those of some of so many rows.
+pub(super) fn are_of_some_rows(shape: &CubeShape, sums: &Sums, rows: u64) -> bool {
     let rows = i128::from(rows);
     sums.rows.iter().all(|count| (0..=rows).contains(count))
-        && sums.rows.iter().sum::<i128>() == rows
+        && sums.rows.iter().sum::<i128>() <= rows
         && shape.lanes.iter().skip(1).zip(&sums.lanes).all(|(lane, found)| {
             let (low, high) = (lane.row.low().to_i128(), lane.row.high().to_i128());
             let Some((low, high)) = low.zip(high) else { return false };

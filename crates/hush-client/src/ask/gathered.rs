@@ -73,7 +73,9 @@ pub(super) fn grouped_here(
         EncryptedHalf::Aggregate(sums) => {
             groups::merge(&Asked { table: local, owner, release: None }, task, &answer, sums, &[])
         }
-        EncryptedHalf::Rows(_) => Err(ClientError::Internal { what: "rows where groups were asked for" }),
+        EncryptedHalf::Products(_) | EncryptedHalf::Rows(_) => {
+            Err(ClientError::Internal { what: "no groups where they were asked for" })
+        }
     }
 }
 

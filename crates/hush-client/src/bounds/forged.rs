@@ -97,6 +97,10 @@ fn altered(bytes: Vec<u8>, sums: &dyn Fn(u16, &mut [u8]), rows: &dyn Fn(&mut [u8
                 objects.extend(groups.map(|object| (place(object), Some((block.param_code, 8 * residues)))));
             }
         }
+        EncryptedHalf::Products(answer) => {
+            let all = answer.runs.iter().flat_map(|run| &run.objects);
+            objects.extend(all.map(|object| (place(object), None)));
+        }
         EncryptedHalf::Rows(chunks) => {
             let all = chunks.iter().flat_map(|chunk| chunk.programs.iter().chain(&chunk.fetched));
             objects.extend(all.map(|object| (place(object), None)));

@@ -233,7 +233,12 @@ fn encoded_bytes(key: &ColumnKey) -> u64 {
 fn plaintext_bytes(quantity: &Quantity) -> u64 {
     match quantity {
         Quantity::Value(_) => 0,
-        Quantity::Valid(_) | Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Zero(_) => 8 * ROWS,
+        Quantity::BothValid(..)
+        | Quantity::Flag(_)
+        | Quantity::Negative(_)
+        | Quantity::Valid(_)
+        | Quantity::Zero(_) => 8 * ROWS,
+        Quantity::Limb { quantity, .. } => 8 * ROWS + plaintext_bytes(quantity),
         // Numbers in 256 bits before they are placed, and the places.
         Quantity::InCells { quantity, .. } => {
             96 * ROWS + quantity.as_ref().map_or(0, |quantity| plaintext_bytes(quantity))

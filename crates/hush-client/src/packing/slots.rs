@@ -4,11 +4,15 @@
 use ethnum::I256;
 use hush_encode::View;
 use hush_exec::plain::PlainValues;
-use hush_keys::{ChunkEncryption, PhaseLimit, SecretKind, SlotColumn, decrypt_slots};
+use hush_keys::{
+    ChunkEncryption, PhaseLimit, SecretKind, SlotColumn, check_powers, decrypt_product, decrypt_slots,
+};
 use hush_plan::PrivateEncoding;
 use hush_plan::packing::Slots;
 use hush_ring::Ring;
+use hush_rlwe::{ProductForm, decode_product};
 use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
+use rayon::prelude::*;
 
 use super::{
     Codec, Column, ColumnKey, Owned, ProgramResult, Stored, mismatch, name_column, not_a_number,
@@ -18,10 +22,12 @@ use crate::bounds::{named, phase_limit};
 use crate::cells::Cells;
 use crate::error::ClientError;
 use crate::release::Release;
+use crate::scheme::SumOfProducts;
 
 /// Integers in slots.
 pub(crate) struct SlotCodec {
     encoder: SlotEncoder,
+    primes: Vec<u64>,
     /// Largest absolute value.
     max_abs: I256,
 }
@@ -33,7 +39,7 @@ impl SlotCodec {
         encoding: &PrivateEncoding,
     ) -> Result<Self, ClientError> {
         let max_abs = I256::from_str_radix(&encoding.max_abs, 10).map_err(|_| not_a_number(encoding))?;
-        Ok(Self { encoder: SlotEncoder::new(ring, primes)?, max_abs })
+        Ok(Self { encoder: SlotEncoder::new(ring, primes)?, primes: primes.clone(), max_abs })
     }
 }
 
@@ -54,7 +60,7 @@ impl Owned for SlotCodec {
         columns: &[Column<'_>],
     ) -> Result<Vec<Vec<u8>>, ClientError> {
         let encrypt = |Column { key, values }: &Column<'_>| match (&key.codec, values) {
-            (Codec::Slots(Self { encoder, max_abs }), View::Exact(values)) => {
+            (Codec::Slots(Self { encoder, max_abs, .. }), View::Exact(values)) => {
                 let (column, secret) = (key.id().0, &key.secret);
                 let column = SlotColumn { column, secret, encoder, max_abs: *max_abs, values: *values };
                 chunk.encrypt_slots(&column).map_err(|source| name_column(columns, source))
@@ -75,6 +81,25 @@ impl Owned for SlotCodec {
         // The last element has slots behind the last row.
         values.truncate(count);
         Ok(Cells::Exact(values))
+    }
+
+    /// Slots of either sign are those nearest to 0.
+    fn products(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError> {
+        let one_prime = ClientError::Internal { what: "the plan multiplies columns of several primes" };
+        let [t] = self.primes.as_slice() else { return Err(one_prime) };
+        let named = |error| named(key, error);
+        let most = sums.iter().map(|sum| sum.bits.len()).max().unwrap_or_default();
+        check_powers(&key.secret, most).map_err(named)?;
+        let total = |sum: &SumOfProducts<'_>| {
+            let form = ProductForm::Rounded { bits: sum.bits.to_vec(), t: *t };
+            let components = decode_product(sum.object, key.ring(), &form)?;
+            let slots = decrypt_product(&key.secret, &self.encoder, &components, sum.limit).map_err(named)?;
+            let signed = |slot: u64| {
+                if slot > t / 2 { i128::from(slot) - i128::from(*t) } else { i128::from(slot) }
+            };
+            Ok(slots.into_iter().map(signed).sum())
+        };
+        sums.par_iter().map(total).collect()
     }
 
     fn program(

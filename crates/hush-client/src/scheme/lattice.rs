@@ -10,7 +10,7 @@ use hush_plan::bounds::Bound;
 use hush_rlwe::{CiphertextSetId, SumAnswer, UncheckedCiphertextSet, UncheckedSumAnswer, has_masks};
 use hush_table::TableStore;
 
-use super::{BlockSums, Computed, Fetched, Scheme};
+use super::{BlockSums, Computed, Fetched, Scheme, SumOfProducts};
 use crate::cells::Cells;
 use crate::cells::decrypt::{body_of, decrypt_chunk};
 use crate::columns::ColumnKeys;
@@ -62,6 +62,10 @@ impl Scheme for Lattice {
         let answer =
             UncheckedSumAnswer::decode(object)?.conform(first.ring(), group, columns.len() as u32)?;
         Ok(Box::new(EncryptedSums(answer)))
+    }
+
+    fn products(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError> {
+        key.codec.owned().products(key, sums)
     }
 
     fn fetched(

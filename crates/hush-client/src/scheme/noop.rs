@@ -10,7 +10,7 @@ use hush_keys::ChunkEncryption;
 use hush_plan::bounds::Bound;
 use hush_table::TableStore;
 
-use super::{BlockSums, Computed, Fetched, Scheme};
+use super::{BlockSums, Computed, Fetched, Scheme, SumOfProducts};
 use crate::bounds::check_rows;
 use crate::cells::Cells;
 use crate::columns::ColumnKeys;
@@ -46,6 +46,15 @@ impl Scheme for NoOp {
         _columns: &[&ColumnKey],
     ) -> Result<Box<dyn BlockSums + 'a>, ClientError> {
         Ok(Box::new(PlainSums(object)))
+    }
+
+    fn products(&self, _key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError> {
+        let missing = || ClientError::Answer { what: "a run of chunks has no plain sums".into() };
+        let number = |sum: &SumOfProducts<'_>| match PlainSum::decode(sum.object) {
+            Some(PlainSum::Exact(number)) => i128::try_from(number).map_err(|_| missing()),
+            Some(PlainSum::Approx(_)) | None => Err(missing()),
+        };
+        sums.iter().map(number).collect()
     }
 
     fn fetched(

@@ -10,7 +10,7 @@ use hush_schemes::Values;
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values as Units};
 use zeroize::Zeroizing;
 
-use super::{QuantityValues, View, quantity_values};
+use super::{QuantityValues, View, data, quantity_values};
 use crate::EncodeError;
 use crate::units::{RowValues, units_of};
 
@@ -187,15 +187,6 @@ impl<'a> Opened<'a> {
             Some((opened, places)) => quantity_values(quantity, opened, places),
         }
     }
-}
-
-fn data<'b>(
-    name: &str,
-    batch: &'b RowBatch,
-    positions: &BTreeMap<&str, usize>,
-) -> Result<&'b ColumnData, EncodeError> {
-    let place = positions.get(name).and_then(|place| batch.columns.get(*place));
-    place.and_then(Option::as_ref).ok_or(EncodeError::Internal { what: "a column of cells was not read" })
 }
 
 #[cfg(test)]

@@ -4,14 +4,17 @@
 // Bytes from outside are cut by pattern and `get`, numbers from outside added with care.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
 use hush_table::{Digest, PackedSums};
 
 use super::clear::{count_matching, read_clear, read_matching, unnumbered};
 use super::{
     AggregateAnswer, Answer, AnswerError, BLOCK_ENTRY_BYTES, BlockAnswers, CHECKSUM_BYTES, CHUNK_ENTRY_BYTES,
-    EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, RANGE_BYTES, RowNumbers,
-    RowsChunk, RunPieces, SectionKind, VERSION,
+    EncryptedHalf, HEAD_BYTES, Kind, MAGIC, NUMBERS_IN_COLUMN, PartialAnswer, ProductsAnswer, ProductsRun,
+    RANGE_BYTES, RUN_ENTRY_BYTES, RowNumbers, RowsChunk, RunPieces, SectionKind, VERSION,
 };
 use crate::parts::PartSet;
 
@@ -76,6 +79,11 @@ impl<'a> Answer<'a> {
         let encrypted = match kind {
             Kind::Aggregate if head.second != 0 => return Err(AnswerError::Field),
             Kind::Aggregate => EncryptedHalf::Aggregate(aggregate(&head, directory.0, content.0)?),
+            // A kind that had no version before, and that has no clear half.
+            Kind::Products if head.second != 0 || head.version != VERSION || !clear.is_empty() => {
+                return Err(AnswerError::Field);
+            }
+            Kind::Products => EncryptedHalf::Products(products(&head, directory.0, content.0)?),
             Kind::Rows => EncryptedHalf::Rows(rows(&head, directory.0, content.0)?),
         };
         Ok((
@@ -104,7 +112,7 @@ impl<'a> Answer<'a> {
     }
 
     /// The clear half: columns `k0…`, `c0…` with one row per group, or `row`, `c0…` with one row per matching
-    /// row of a table of `rows` rows. Names, types and the number of columns are the server's statement; compare them with the plan.
+    /// row of a table of `rows` rows; of products nothing. Names, types and the number of columns are the server's statement; compare them with the plan.
     ///
     /// # Errors
     /// [`AnswerError::Clear`], also if an aggregate answer has not one row per group, or a row lies outside the table.
@@ -119,6 +127,7 @@ impl<'a> Answer<'a> {
                     Err(AnswerError::Clear)
                 }
             }
+            EncryptedHalf::Products(_) => Ok(RecordBatch::new_empty(Arc::new(Schema::empty()))),
             EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
                 read_clear(self.clear, self.clear.len() / 8)
             }
@@ -132,10 +141,10 @@ impl<'a> Answer<'a> {
     /// The clear half of an answer to a rows task of a table of `rows` rows: the numbers of the matching rows, and the columns `c0…`.
     ///
     /// # Errors
-    /// [`AnswerError::Clear`], also for an aggregate answer, or numbers of no rows of the table.
+    /// [`AnswerError::Clear`], also for another kind of answer, or numbers of no rows of the table.
     pub fn matching(&self, rows: u64) -> Result<(RowNumbers, RecordBatch), AnswerError> {
         match &self.encrypted {
-            EncryptedHalf::Aggregate(_) => Err(AnswerError::Clear),
+            EncryptedHalf::Aggregate(_) | EncryptedHalf::Products(_) => Err(AnswerError::Clear),
             EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
                 unnumbered(&self.clear(rows)?, rows)
             }
@@ -150,6 +159,7 @@ impl<'a> Answer<'a> {
     pub fn clear_rows(&self, rows: u64) -> Result<u64, AnswerError> {
         match &self.encrypted {
             EncryptedHalf::Aggregate(answer) => Ok(answer.group_count.into()),
+            EncryptedHalf::Products(_) => Ok(0),
             EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
                 Ok(self.clear(rows)?.num_rows() as u64)
             }
@@ -296,6 +306,30 @@ fn rows<'a>(
     }
     same_length(content.0.len(), 0)?;
     Ok(chunks)
+}
+
+fn products<'a>(
+    head: &Head<'_>,
+    directory: &'a [u8],
+    content: &'a [u8],
+) -> Result<ProductsAnswer<'a>, AnswerError> {
+    let entry_bytes = u64::from(head.first).saturating_mul(4).saturating_add(RUN_ENTRY_BYTES as u64);
+    let expected = u64::from(head.items).checked_mul(entry_bytes).ok_or(AnswerError::Field)?;
+    same_length(directory.len(), expected)?;
+    let mut content = Slices(content);
+    let mut runs = Vec::with_capacity(head.items as usize);
+    let mut last: Option<u32> = None;
+    for entry in directory.chunks_exact(entry_bytes as usize) {
+        let mut entry = Slices(entry);
+        let number = entry.u32()?;
+        if last.replace(number).is_some_and(|last| last >= number) {
+            return Err(AnswerError::Field);
+        }
+        let objects = (0..head.first).map(|_| content.take(u64::from(entry.u32()?)));
+        runs.push(ProductsRun { number, objects: objects.collect::<Result<_, _>>()? });
+    }
+    same_length(content.0.len(), 0)?;
+    Ok(ProductsAnswer { runs })
 }
 
 /// Bytes not yet read.

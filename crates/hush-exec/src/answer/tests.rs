@@ -73,6 +73,11 @@ fn rows_under(head: &AnswerHead) -> Vec<u8> {
     .unwrap()
 }
 
+fn products_under(head: &AnswerHead) -> Vec<u8> {
+    let runs = [(0, vec![vec![1; 5], vec![2; 6]]), (3, vec![vec![3; 5], vec![4; 6]])];
+    encode_products(head, 2, &runs).unwrap()
+}
+
 /// Repairs the checksum, so that the bytes behind it are parsed.
 fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.len() - CHECKSUM_BYTES;
@@ -110,6 +115,45 @@ fn rows_answers_round_trip() {
     assert_eq!((answer.clear(10).unwrap(), answer.clear_rows(10)), (matching(), Ok(4)));
     // Rows 1, 4, 5 and 9.
     assert_eq!(answer.clear(9), Err(AnswerError::Clear));
+}
+
+#[test]
+fn products_answers_round_trip_and_have_no_clear_half() {
+    let bytes = products_under(&head());
+    assert_eq!(bytes.len() as u64, products_overhead(2, 2, 0) + 22);
+    assert_eq!(products_under(&partial_head()).len() as u64, products_overhead(2, 2, 2) + 22);
+    let answer = Answer::decode(&bytes, 1 << 20).unwrap();
+    let EncryptedHalf::Products(found) = &answer.encrypted else { panic!() };
+    assert_eq!(found.runs.iter().map(|run| run.number).collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(found.runs[1].objects, [[3; 5].as_slice(), &[4; 6]]);
+    assert_eq!((answer.clear(9).unwrap().num_columns(), answer.clear_rows(9)), (0, Ok(0)));
+    assert_eq!(answer.matching(9).map(drop), Err(AnswerError::Clear));
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        Answer::decode(&resealed(bytes), 1 << 20).map(drop)
+    };
+    // An earlier version, a second count, runs that do not rise, other lengths; then other counts.
+    for (at, new) in [(8, 1), (20, 1), (128, 3), (140, 0)] {
+        assert_eq!(with(at, &[new]), Err(AnswerError::Field), "byte {at}");
+    }
+    for (at, new) in [(132, 6), (144, 4), (12, 1), (12, 3), (16, 1), (16, 3)] {
+        assert!(matches!(with(at, &[new]), Err(AnswerError::Length { .. })), "byte {at}");
+    }
+    assert!(with(12, &[0xff; 8]).is_err());
+    // A clear half, which only the checksum and the lengths could hide.
+    let clear = assembled_with_clear();
+    assert_eq!(Answer::decode(&clear, 1 << 20).map(drop), Err(AnswerError::Field));
+    let error = encode_products(&head(), 1, &[(0, Vec::new())]).unwrap_err();
+    assert_eq!(error.code(), "HUSH-E099");
+}
+
+/// A rows answer without chunks that says it is of products.
+fn assembled_with_clear() -> Vec<u8> {
+    let clear = write_matching(&matching()).unwrap();
+    let mut bytes = encode_rows(&head(), &clear, (0, 0), &[], &Section::default()).unwrap();
+    bytes[10] = 5;
+    resealed(bytes)
 }
 
 /// An answer, or a partial one.
@@ -171,7 +215,9 @@ fn the_limit_holds_for_writing_and_reading() {
 
 #[test]
 fn every_truncation_and_every_flipped_byte_is_refused() {
-    for bytes in [aggregate_answer(), rows_answer(), aggregate_under(&partial_head())] {
+    let products = [products_under(&head()), products_under(&partial_head())];
+    let others = [aggregate_answer(), rows_answer(), aggregate_under(&partial_head())];
+    for bytes in others.into_iter().chain(products) {
         let refused = |bytes: &[u8]| decode_either(bytes).is_err();
         for length in 0..bytes.len() {
             assert!(refused(&bytes[..length]), "{length} bytes");
@@ -186,8 +232,9 @@ fn every_truncation_and_every_flipped_byte_is_refused() {
 
 #[test]
 fn lying_heads_and_directories_neither_panic_nor_pass() {
-    let partial = [aggregate_under(&partial_head()), rows_under(&partial_head())];
-    for bytes in [aggregate_answer(), rows_answer()].into_iter().chain(partial) {
+    let partial =
+        [aggregate_under(&partial_head()), rows_under(&partial_head()), products_under(&partial_head())];
+    for bytes in [aggregate_answer(), rows_answer(), products_under(&head())].into_iter().chain(partial) {
         let directory = 128..128 + u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
         for at in (8..48).chain(112..128).chain(directory) {
             for flip in [1, 0x80, 0xff] {

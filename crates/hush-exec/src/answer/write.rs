@@ -125,6 +125,32 @@ pub(crate) fn encode_rows(
     assemble(head, &counts, (&directory, clear, section), &objects)
 }
 
+/// Puts an answer on products together: the numbers of runs, rising, with an object for each of so many sums.
+///
+/// # Errors
+/// [`ExecError::AnswerLimit`]; [`ExecError::Internal`] for another number of objects.
+pub(crate) fn encode_products(
+    head: &AnswerHead,
+    sum_count: usize,
+    runs: &[(u32, Vec<Vec<u8>>)],
+) -> Result<Vec<u8>, ExecError> {
+    let mut directory = Vec::new();
+    let mut objects: Vec<&[u8]> = Vec::new();
+    for (number, sums) in runs {
+        if sums.len() != sum_count {
+            return Err(ExecError::Internal { place: "objects of a run" });
+        }
+        directory.extend_from_slice(&number.to_le_bytes());
+        for object in sums {
+            directory.extend_from_slice(&length_field(object.len())?);
+            objects.push(object);
+        }
+    }
+    let counts =
+        Counts { kind: Kind::Products, items: runs.len() as u32, first: sum_count as u32, second: 0 };
+    assemble(head, &counts, (&directory, &[], &Section::default()), &objects)
+}
+
 fn assemble(
     head: &AnswerHead,
     counts: &Counts,

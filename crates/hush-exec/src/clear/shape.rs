@@ -37,9 +37,12 @@ const PLANNING_BYTES: usize = 1 << 20;
 /// Those of checking the plan against the manifest.
 pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Result<ClearBytes, ExecError> {
     let schema = with_stack(|| schema(manifest, plan))?;
+    let none = ClearBytes { bytes: 0, exact: true };
     let numbers = match &plan.task {
         Task::Rows(_) => row_numbers(manifest, plan, rows),
-        Task::Aggregate(_) => ClearBytes { bytes: 0, exact: true },
+        Task::Aggregate(_) => none,
+        // Not even an empty stream.
+        Task::Products(_) => return Ok(none),
     };
     let columns = columns_bytes(schema, rows)?;
     Ok(ClearBytes { bytes: numbers.bytes + columns.bytes, exact: numbers.exact && columns.exact })
@@ -120,6 +123,10 @@ fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError
             let table = MemTable::try_new(columns, vec![Vec::new()]).map_err(internal)?;
             let query = GroupQuery::parse(&scope, predicate.as_ref(), task, 1)?;
             query.output_schema(provider_as_source(Arc::new(table)))
+        }
+        Task::Products(task) => {
+            conform::products(task, &manifest.encodings, &conform::Strata::of(manifest))?;
+            Ok(Arc::new(Schema::empty()))
         }
         Task::Rows(task) => {
             let shape = conform::rows(task, &manifest.encodings)?;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! BGV and CKKS: columns and answers are ciphertexts.
 
+mod products;
+
 use hush_plan::{EncodingId, Packing};
 use hush_ring::{Ring, UniformSeed};
 use hush_rlwe::{
@@ -9,6 +11,7 @@ use hush_rlwe::{
 use hush_schemes::bgv::sum::SumAccumulator;
 use rayon::prelude::*;
 
+use self::products::ProductBlocks;
 use super::{BlockInput, ChunkInput, DAMAGED, Program, RunningSums, Scheme, Total};
 use crate::clear::masks::RowMask;
 use crate::clear::select::Operand;
@@ -24,6 +27,7 @@ pub(crate) struct Lattice;
 impl Scheme for Lattice {
     type Sums = SumAccumulator;
     type Total = SumAnswer;
+    type Products = ProductBlocks;
 
     fn rounding(ring: &Ring, packing: &Packing, bits: u32) -> Result<Option<ObjectRounding>, ExecError> {
         rounding(ring, packing, bits).map_err(|_| ExecError::Internal { place: "rounding of an object" })

@@ -4,12 +4,15 @@
 //! Columns and answers hold plain values ([`crate::plain`]). Everything else is as usual: the engine checks the plan,
 //! evaluates the clear half and the masks, and adds up or computes chunk after chunk.
 
+mod products;
+
 use ethnum::I256;
 use hush_plan::{EncodingId, Packing};
 use hush_ring::Ring;
 use hush_rlwe::ObjectRounding;
 use hush_schemes::bgv::sum::NOT_SELECTED;
 
+use self::products::PlainProducts;
 use super::{BlockInput, ChunkInput, DAMAGED, Program, RunningSums, Scheme, Total};
 use crate::clear::masks::RowMask;
 use crate::clear::select::Operand;
@@ -23,6 +26,7 @@ pub(crate) struct NoOp;
 impl Scheme for NoOp {
     type Sums = PlainSums;
     type Total = PlainTotal;
+    type Products = PlainProducts;
 
     /// Plain values are small and have no modulus.
     fn rounding(_: &Ring, _: &Packing, _: u32) -> Result<Option<ObjectRounding>, ExecError> {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use hush_exec::answer::{Answer, EncryptedHalf, PartialAnswer};
 use hush_exec::{Engine, PartSet, Stop};
 use hush_plan::EncodingId;
-use hush_plan::plan::{AggregateTask, Mask, Predicate, RowsTask, SlotExpr, Task};
+use hush_plan::plan::{
+    AggregateTask, Factor, Mask, Predicate, ProductSum, ProductsTask, RowsTask, SlotExpr, Task,
+};
 use hush_table::Digest;
 use hush_testkit::{Corpus, CorpusFile};
 
@@ -30,6 +32,7 @@ fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
     made.extend(partial_answers(&fixture, &engine));
     made.extend(cells());
     made.extend(pieces());
+    made.extend(products());
     Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.reader() {
         "plan" => plan(&fixture, &engine, &file.bytes),
         "answer" => answer(&file.bytes),
@@ -67,6 +70,9 @@ fn walk(answer: &Answer<'_>, bytes: &[u8]) -> Result<(), String> {
                 |block: &hush_exec::answer::BlockAnswers<'_>, group| block.object(group).unwrap().len();
             let groups = |block| (0..sums.group_count).map(|group| object(block, group)).sum::<usize>();
             sums.blocks.iter().map(groups).sum()
+        }
+        EncryptedHalf::Products(products) => {
+            products.runs.iter().flat_map(|run| &run.objects).map(|object| object.len()).sum()
         }
         EncryptedHalf::Rows(chunks) => {
             chunks.iter().flat_map(|chunk| chunk.programs.iter().chain(&chunk.fetched)).map(|o| o.len()).sum()
@@ -118,6 +124,13 @@ fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
     let nested = |open: &str, count: usize, inner: &str, close: &str| {
         format!("{}{inner}{}", open.repeat(count), close.repeat(count))
     };
+    let factor = (0..80)
+        .fold(Factor::Column(0), |inner, _| Factor::Add(Box::new(inner), Box::new(Factor::Constant(1))));
+    let sum = ProductSum { factor: 0, measure: None, bits: vec![40; 2] };
+    let products = |columns: &[EncodingId], factor: Factor| {
+        let (columns, sums) = (columns.to_vec(), vec![sum.clone()]);
+        text(None, Task::Products(ProductsTask { columns, factors: vec![factor], sums, elements: 9 }))
+    };
     let chain = |next: &str| count(&format!("\"year\"{}", next.repeat(1200)));
     vec![
         read("plan-aggregate", with(Some(recent.clone().and(nowhere.clone().negated())), sums)),
@@ -142,6 +155,9 @@ fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
         refused("plan-list-in-its-kind", "HUSH-E008", alone(Predicate::And(vec![nowhere.clone(), list]))),
         refused("plan-member-twice", "HUSH-E008", alone(Predicate::Or(vec![recent.clone(), recent]))),
         refused("plan-deep-predicate", "HUSH-E005", alone(deep)),
+        refused("plan-deep-factor", "HUSH-E002", products(&[X], factor)),
+        refused("plan-products-of-two-primes", "HUSH-E012", products(&[X], Factor::Column(0))),
+        refused("plan-factor-of-itself", "HUSH-E007", products(&[X], Factor::Earlier(0))),
         refused("plan-not-json", "HUSH-E002", "{".repeat(1000)),
     ]
 }
@@ -248,6 +264,45 @@ fn pieces() -> Vec<CorpusFile> {
         refused("no-pieces", "HUSH-E092", other(&[])),
         refused("piece-twice", "HUSH-E092", other(&[(1, &[7]), (1, &[7])])),
         refused("pieces-of-earlier-version", "HUSH-E085", with(8, &[1])),
+    ]
+}
+
+/// Answers on products of two runs and two sums. What their objects hold is read elsewhere.
+fn products() -> Vec<CorpusFile> {
+    let made = |kind: u8, ranges: &[[u32; 2]], runs: [u32; 2], clear: &[u8]| {
+        let directory: Vec<u8> = ranges
+            .iter()
+            .flatten()
+            .copied()
+            .chain(runs.into_iter().flat_map(|run| [run, 5, 6]))
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        let objects = [[7; 11]; 2].concat();
+        let total = 128 + directory.len() + clear.len() + objects.len() + 32;
+        let lengths = [total, clear.len(), directory.len()].map(|length| (length as u64).to_le_bytes());
+        let counts = [2, 2, 0].map(u32::to_le_bytes);
+        let ranges = (ranges.len() as u32).to_le_bytes();
+        let head = [b"HUSHANS1".as_slice(), &[2, 0, kind, 0], &counts.concat(), &lengths.concat()].concat();
+        let head = [head.as_slice(), &[1; 32], &[2; 32], &ranges, &[0; 12]].concat();
+        resealed(&[head.as_slice(), &directory, clear, &objects, &[0; 32]].concat(), 32)
+    };
+    let with = |at: usize, new: &[u8]| {
+        let mut bytes = made(5, &[], [0, 1], &[]);
+        bytes[at..at + new.len()].copy_from_slice(new);
+        resealed(&bytes, 32)
+    };
+    let refused =
+        |name: &str, code: &str, bytes| CorpusFile::refused(&format!("answer-{name}"), code, "bin", bytes);
+    vec![
+        CorpusFile::read("answer-products", "bin", made(5, &[], [0, 1], &[])),
+        CorpusFile::read("partial-products", "bin", made(6, &[[1, 3]], [2, 4], &[])),
+        refused("products-with-clear-half", "HUSH-E085", made(5, &[], [0, 1], &[0])),
+        refused("products-backwards", "HUSH-E085", made(5, &[], [1, 0], &[])),
+        refused("products-of-earlier-version", "HUSH-E085", with(8, &[1])),
+        refused("products-of-many-runs", "HUSH-E083", with(12, &u32::MAX.to_le_bytes())),
+        refused("products-of-many-sums", "HUSH-E083", with(16, &u32::MAX.to_le_bytes())),
+        refused("products-of-huge-object", "HUSH-E083", with(132, &u32::MAX.to_le_bytes())),
+        refused("newer-kind", "HUSH-E085", with(10, &[7])),
     ]
 }
 

@@ -97,6 +97,9 @@ fn answers() {
                     let all = sums.blocks.iter().flat_map(|block| groups.clone().map(|g| block.object(g)));
                     all.flatten().map(<[u8]>::len).sum()
                 }
+                EncryptedHalf::Products(products) => {
+                    products.runs.iter().flat_map(|run| &run.objects).map(|object| object.len()).sum()
+                }
                 EncryptedHalf::Rows(chunks) => chunks
                     .iter()
                     .flat_map(|chunk| chunk.programs.iter().chain(&chunk.fetched))

@@ -19,6 +19,7 @@ use super::*;
 use crate::{ApproxSlotColumn, ApproxSumColumn, Encryptor, OwnerSeed, SecretKind, SlotColumn, SumColumn};
 
 mod products;
+mod rounded_products;
 
 /// Test inputs of this module's kinds.
 trait Inputs {

@@ -8,7 +8,7 @@
 use super::{NoiseModel, View, add_phase_log2, tail};
 
 /// Room that must be left, in bits: doubles cannot tell `Q/2` from a little less.
-const ROOM: f64 = 1e-3;
+pub(super) const ROOM: f64 = 1e-3;
 
 /// log2 of what no coefficient of `Σ r_i·s^i` exceeds for `components` (1 to 3) polynomials `r_i` with coefficients up to 1/2;
 /// infinite for more.

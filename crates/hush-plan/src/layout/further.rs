@@ -7,7 +7,7 @@ use hush_params::ParamSet;
 use num_bigint::BigInt;
 use num_traits::One;
 
-use super::{Needs, is_crowded, owned_sums, plan_groups};
+use super::{Needs, filtered, is_crowded, owned_sums, plan_groups};
 use crate::catalog::Catalog;
 use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
 use crate::error::PlanError;
@@ -48,7 +48,11 @@ pub fn plan_further(
     let mut further = Further::default();
     let is_left_out = |encoding: &PrivateEncoding| {
         // Other values and ranges make other cells and places, which hold nothing for a query.
-        matches!(encoding.quantity, Quantity::InCells { .. }) && !needs.sums.contains_key(&encoding.quantity)
+        match &encoding.quantity {
+            Quantity::InCells { .. } => !needs.sums.contains_key(&encoding.quantity),
+            Quantity::Flag(_) | Quantity::Limb { .. } => !needs.filtered.contains(&encoding.quantity),
+            _ => false,
+        }
     };
     for encoding in present.iter().filter(|encoding| !is_left_out(encoding)) {
         let mut now = encoding.clone();
@@ -86,6 +90,9 @@ pub fn plan_further(
     let next_id = EncodingId(first_id.0.saturating_add(joined.len() as u32));
     further.new = joined;
     further.new.extend(plan_groups(schema, sums, &missing.programs, next_id, new_id)?);
+    let next_id = EncodingId(first_id.0.saturating_add(further.new.len() as u32));
+    let filtered = filtered::plan(schema, &missing.filtered, &further.kept, next_id, new_id)?;
+    further.new.extend(filtered);
     Ok(further)
 }
 
@@ -120,6 +127,12 @@ fn missing(schema: &Schema, kept: &[PrivateEncoding], needs: &Needs, rows: u64) 
     Ok(Needs {
         sums: sums.map(|(quantity, weight)| (quantity.clone(), weight.clone())).collect(),
         programs: programs.cloned().collect(),
+        filtered: needs
+            .filtered
+            .iter()
+            .filter(|quantity| !filtered::holds(kept, quantity))
+            .cloned()
+            .collect(),
     })
 }
 

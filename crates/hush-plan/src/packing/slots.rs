@@ -21,8 +21,8 @@ use crate::range::MAX_MESSAGE_LOG2;
 use crate::schema::Schema;
 use crate::writers::Writers;
 
-/// Largest log2 of a plaintext prime, for the noise of a fresh row.
-const PRIME_LOG2: f64 = 45.0;
+/// The plaintext prime of columns that are multiplied without keys: the least with slots in every ring.
+pub(crate) const FILTER_PRIME: u64 = 65_537;
 
 /// BGV slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,16 @@ pub struct Slots {
 }
 
 impl Slots {
+    /// Those of columns that are multiplied without keys.
+    pub(crate) fn of_filters() -> Self {
+        Self { primes: vec![FILTER_PRIME] }
+    }
+
+    /// Whether they are of such columns.
+    pub(crate) fn is_of_filters(&self) -> bool {
+        self.primes == [FILTER_PRIME]
+    }
+
     pub(super) fn read(plaintext: Plaintext) -> Option<Self> {
         match plaintext {
             Plaintext::Primes { primes } => Some(Self { primes }),
@@ -56,7 +66,9 @@ impl Rules for Slots {
         !primes.is_empty()
             && distinct.len() == primes.len()
             && primes.iter().all(|prime| (*prime as f64).log2() < set.log_q())
-            && (listed(&PLAINTEXT_PRIMES_32) || listed(&PLAINTEXT_PRIMES_45))
+            && (listed(&PLAINTEXT_PRIMES_32)
+                || listed(&PLAINTEXT_PRIMES_45)
+                || (self.is_of_filters() && has_slots(set)))
     }
 
     fn describe(&self) -> String {
@@ -81,7 +93,10 @@ impl Rules for Slots {
     }
 
     fn fresh(&self, set: &ParamSet, _writers: Writers) -> Fit {
-        Fit { margin: set.log_q() - 1.0 - noise::bgv_fresh_phase_log2(PRIME_LOG2), error: None }
+        Fit {
+            margin: set.log_q() - 1.0 - noise::bgv_fresh_phase_log2(largest_log2(&self.primes)),
+            error: None,
+        }
     }
 
     fn modulus_log2(&self) -> Option<f64> {
@@ -100,6 +115,11 @@ impl Rules for Slots {
         let fit = Fit { margin: margin(program, set, &self.primes), error: None };
         fits(program, set, &self.primes).then_some(ProgramFit { fit, largest: None })
     }
+}
+
+/// Whether a ring has slots modulo the prime of filters.
+pub(crate) fn has_slots(set: &ParamSet) -> bool {
+    (FILTER_PRIME - 1).is_multiple_of(2 * set.degree() as u64)
 }
 
 /// The plaintext primes that suit a ring.

@@ -74,8 +74,9 @@ impl Planner<'_> {
     fn quickest(&self, priced: &[(Price, Proposal)]) -> usize {
         let is_summed = priced.iter().any(|(_, proposal)| proposal.name == WayName::Sum);
         // Where nothing is added up, rows come back by every way.
-        let is_computed =
-            |proposal: &Proposal| matches!(proposal.name, WayName::Cube | WayName::Group | WayName::Sum);
+        let is_computed = |proposal: &Proposal| {
+            matches!(proposal.name, WayName::Cube | WayName::Filter | WayName::Group | WayName::Sum)
+        };
         let comes_back = |proposal: &Proposal| is_summed && !is_computed(proposal);
         let seconds = |price: &Price| price.seconds(self.site.link);
         let least = |of_rows: bool| {
@@ -158,7 +159,7 @@ impl Planner<'_> {
     fn price(&self, proposal: &Proposal, site: &Site) -> Result<Price, PlanError> {
         let groups = match &proposal.task {
             Task::Aggregate(_) => ASSUMED_GROUPS.min(proposal.cost.max_groups),
-            Task::Rows(_) => 1,
+            Task::Products(_) | Task::Rows(_) => 1,
         };
         self.price_for(proposal, site, groups)
     }

@@ -8,6 +8,7 @@ use super::run::RunQuery;
 use super::server::{AggregateTask, SlotExpr};
 use crate::aggregates::{Fraction, JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::{Bound, Bounds};
+use crate::cube::CubeShape;
 use crate::sql::Query;
 
 /// How the owner turns answers into the result table.
@@ -32,6 +33,8 @@ pub struct OwnerPlan {
     pub cells: Option<CellsQuery>,
     /// Where the cells are those of sums by hidden values: how these stand in the sums of a server.
     pub hidden: Option<HiddenSums>,
+    /// Where the cells are sums under a condition that a server has evaluated: how these stand in its answer.
+    pub filtered: Option<FilteredSums>,
     /// Where he answers on a sorted run: which blocks he opens. With [`OwnerPlan::cells`] its segments and rows are the cells, else its rows are
     /// those of [`OwnerPlan::own`].
     pub run: Option<RunQuery>,
@@ -93,6 +96,32 @@ pub struct PlacedSums {
     pub low: i128,
     /// The cells, the lowest digit first; `None` for one that is no longer in the schema.
     pub cells: Vec<Option<u32>>,
+}
+
+/// Sums under a condition on encrypted columns, as a server has added them up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilteredSums {
+    /// The cells, and what is added up in each.
+    pub shape: CubeShape,
+    /// What each of [`ProductsTask::sums`](super::ProductsTask::sums) is.
+    pub sums: Vec<FilteredSum>,
+    /// Whether a mask leaves out the slots behind the rows.
+    pub is_masked: bool,
+}
+
+/// A sum over the rows of a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FilteredSum {
+    /// The cell.
+    pub cell: usize,
+    /// 0 for the number of rows, else the place after it in [`CellsQuery::lanes`].
+    pub lane: usize,
+    /// What a limb weighs: `2^shift`.
+    pub shift: u32,
+    /// What a slot behind the rows adds to it where there is no mask.
+    pub padding: i64,
+    /// log2 of the largest phase that it can be decrypted from.
+    pub phase_log2: f64,
 }
 
 /// A query on columns that came back. The owner puts them into a table of his own in which nothing is encrypted

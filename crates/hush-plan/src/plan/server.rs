@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::predicate::{Predicate, PredicateFault};
+use super::products::ProductsTask;
 use crate::encoding::EncodingId;
 
 /// Version of the plan's format. 1 had SQL texts for conditions.
@@ -83,6 +84,7 @@ impl ServerPlan {
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         let lists: [&[String]; 2] = match &self.task {
             Task::Aggregate(task) => [&task.keys, &task.clear],
+            Task::Products(_) => [&[], &[]],
             Task::Rows(task) => [&task.clear, &task.operands],
         };
         let weights = self.masks().iter().filter_map(|mask| mask.weight.as_deref());
@@ -98,17 +100,19 @@ impl ServerPlan {
     fn masks(&self) -> &[Mask] {
         match &self.task {
             Task::Aggregate(task) => &task.masks,
-            Task::Rows(_) => &[],
+            Task::Products(_) | Task::Rows(_) => &[],
         }
     }
 }
 
-/// The two kinds of task.
+/// The kinds of task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Task {
     /// Grouped sums.
     Aggregate(AggregateTask),
+    /// Sums of products of encrypted columns.
+    Products(ProductsTask),
     /// Element-wise results, row by row.
     Rows(RowsTask),
 }

@@ -7,7 +7,9 @@ use super::{BlockWork, CHUNK_ROWS, ChunkShape, Expected, TableShape, Work, clear
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
 use crate::packing::{Packing, Stored};
-use crate::plan::{AggregateTask, Predicate, RowsTask, ServerPlan, SlotExpr};
+use crate::plan::{
+    AggregateTask, Factor, Predicate, ProductSum, ProductsTask, RowsTask, ServerPlan, SlotExpr,
+};
 
 /// Bytes that a packed object takes beyond its payload: header and checksum.
 const OBJECT_OVERHEAD_BYTES: u64 = size::OBJECT_OVERHEAD_BYTES as u64;
@@ -33,6 +35,8 @@ pub(super) struct Counted {
     pub(super) chunks_read: u64,
     /// Running sums of one thread.
     pub(super) sums_bytes: u64,
+    /// Runs of chunks that have answers of their own.
+    pub(super) answers: u64,
 }
 
 /// A parameter set with its sizes as counts.
@@ -174,6 +178,86 @@ fn accumulator_bytes(sizes: &Sizes, groups: u64, bodies: u64) -> u64 {
     let poly = 8 * sizes.residues();
     let group = 2 * poly + 8 * bodies * sizes.limbs + 4;
     groups * group + if groups == 1 { poly } else { 0 } + 3 * poly
+}
+
+/// Counts a task of products: docs/math/products.md.
+pub(super) fn products(
+    plan: &ServerPlan,
+    task: &ProductsTask,
+    encodings: &[Encoding],
+    shape: &TableShape,
+) -> Result<Counted, PlanError> {
+    let first = task.columns.first().copied().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
+    let (_, sizes) = find(encodings, first)?;
+    let mut counted = Counted::default();
+    let residues = sizes.residues();
+    let mut elements = 0;
+    for domain in shape.domains().iter().copied() {
+        let mut run = 0;
+        for rows in shape.chunks_of(domain, &[]) {
+            let more = rows.div_ceil(sizes.degree);
+            elements += more;
+            counted.answers += u64::from(run == 0 || run + more > u64::from(task.elements));
+            run = if run + more > u64::from(task.elements) { more } else { run + more };
+        }
+    }
+    let degrees = task.degrees();
+    let components = |sum: &ProductSum| task.components(sum) as u64;
+    // A product of every pair of components, in factors and with measures.
+    let of_factors: u64 = task.factors.iter().map(|factor| factor_products(factor, &degrees)).sum();
+    let of_sums: u64 =
+        task.sums.iter().filter(|sum| sum.measure.is_some()).map(|sum| 2 * (components(sum) - 1)).sum();
+    let columns = task.columns.len() as u64;
+    let element = Work {
+        bytes_loaded: columns * sizes.poly_bytes(),
+        expanded: columns * residues,
+        unpacked: columns * residues,
+        products: (of_factors + of_sums) * residues,
+        ..Work::default()
+    };
+    let mut work = element.times(elements);
+    for sum in &task.sums {
+        let polynomials = counted.answers * components(sum);
+        // Sums go to coefficients, and are rounded; the owner does the reverse.
+        let transforms = polynomials * sizes.limbs;
+        work.transforms += transforms;
+        work.butterflies += transforms * sizes.butterflies;
+        work.products += ROUNDING_PRODUCTS * polynomials * residues;
+        work.owner_butterflies += transforms * sizes.butterflies + counted.answers * sizes.butterflies;
+        work.owner_products += 2 * polynomials * residues;
+        work.owner_unpacked += polynomials * sizes.degree;
+        work.owner_decoded += counted.answers * sizes.degree;
+        counted.bytes_each += size::product_answer_bytes(sizes.set, &sum.rounded()) as u64;
+    }
+    counted.answer_bytes = counted.answers * counted.bytes_each;
+    counted.chunks_read = shape.chunks().len() as u64;
+    counted.sums_bytes = 8 * residues * task.sums.iter().map(components).sum::<u64>();
+    let expressions: Vec<&str> = plan.expressions().collect();
+    counted.clear = clear::evaluated(shape.rows(), &expressions, &shape.clear);
+    counted.blocks.push(BlockWork {
+        kind: "products",
+        mask: None,
+        columns: task.columns.iter().map(|id| id.0).collect(),
+        params: sizes.set.name(),
+        chunks: counted.chunks_read,
+        elements,
+        work,
+    });
+    Ok(counted)
+}
+
+/// Products of residues for one place of a factor.
+fn factor_products(factor: &Factor, degrees: &[usize]) -> u64 {
+    match factor {
+        Factor::Column(_) | Factor::Constant(_) | Factor::Earlier(_) => 0,
+        Factor::Add(left, right) | Factor::Sub(left, right) => {
+            factor_products(left, degrees) + factor_products(right, degrees)
+        }
+        Factor::Mul(left, right) => {
+            let pairs = (left.degree(degrees) + 1) * (right.degree(degrees) + 1);
+            pairs as u64 + factor_products(left, degrees) + factor_products(right, degrees)
+        }
+    }
 }
 
 /// Counts a rows task that looks at so many rows for what is expected.

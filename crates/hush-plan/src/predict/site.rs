@@ -67,7 +67,7 @@ impl Site {
     ) -> Result<Price, PlanError> {
         let limit = match &plan.task {
             Task::Rows(task) => task.limit,
-            Task::Aggregate(_) => None,
+            Task::Aggregate(_) | Task::Products(_) => None,
         };
         let (rows, chunks) = self.shape.read_by(&plan.task).all_matching(limit);
         let expected = Expected { groups, rows, chunks, ..Expected::default() };

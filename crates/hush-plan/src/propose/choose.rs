@@ -4,6 +4,7 @@
 use super::table::LaidOut;
 use super::{Answer, Finder, KINDS, Structure, Workload};
 use crate::cube;
+use crate::filter;
 use crate::one_hot;
 use crate::run;
 
@@ -91,5 +92,6 @@ fn is_possible(workload: &Workload<'_>, kept: &[Candidate], candidate: &Candidat
     cube::check(&schema).is_ok()
         && one_hot::check(&schema).is_ok()
         && run::check(&schema).is_ok()
+        && filter::check(&schema).is_ok()
         && LaidOut::of(&schema, workload.situation).is_ok()
 }

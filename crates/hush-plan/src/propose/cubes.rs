@@ -114,7 +114,9 @@ pub(super) fn terms(workload: &Workload<'_>, reads: &Reads, query: &Query) -> Op
             Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => name,
             Quantity::BothValid(left, right) | Quantity::Product(left, right) => product(&[left, right]),
             Quantity::Monomial(factors) => product(&factors),
-            Quantity::InCells { .. }
+            Quantity::Flag(_)
+            | Quantity::InCells { .. }
+            | Quantity::Limb { .. }
             | Quantity::Log(_)
             | Quantity::Negative(_)
             | Quantity::Where { .. }

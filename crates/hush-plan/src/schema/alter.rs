@@ -118,12 +118,19 @@ pub enum AlterFault {
 }
 
 /// The schema after an alteration; the same where everything holds already. Sets of `products` and `moments` lose what is dropped.
-/// Cubes, groups and sorted runs are left out: [`crate::cube::altered`] and [`crate::run::altered`] give them.
+/// Cubes, groups, sorted runs, filters and measures are left out: [`crate::cube::altered`] and its like give them.
 ///
 /// # Errors
 /// [`AlterFault`], with the first part that cannot be done.
 pub fn altered(schema: &Schema, alteration: &Alteration) -> Result<Schema, AlterFault> {
-    let mut next = Schema { cubes: Vec::new(), groups: Vec::new(), runs: Vec::new(), ..schema.clone() };
+    let mut next = Schema {
+        cubes: Vec::new(),
+        groups: Vec::new(),
+        runs: Vec::new(),
+        filters: Vec::new(),
+        measures: Vec::new(),
+        ..schema.clone()
+    };
     alteration.drop.iter().try_for_each(|name| drop_column(&mut next, name))?;
     alteration.rename.iter().try_for_each(|(from, to)| rename(&mut next, from, to))?;
     alteration.add.iter().try_for_each(|column| add(&mut next, column))?;

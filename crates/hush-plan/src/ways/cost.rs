@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hush_params::{ParamSet, noise, size};
 
 use crate::catalog::{BoundProgram, Rounded, UsableEncoding, fetched_bytes, poly_bytes, rings};
-use crate::packing::Packing;
-use crate::plan::EncryptedSum;
+use crate::packing::{Packing, Slots};
+use crate::plan::{EncryptedSum, FilteredSum, ProductSum};
 use crate::program::Program;
 use crate::report::{Cost, EncryptedNode};
 
@@ -62,6 +62,25 @@ pub(super) fn of_rows(fetched: &[UsableEncoding<'_>], bound: &[BoundProgram], pr
     });
     let nodes = computed.chain(sent_back).collect();
     bounds(nodes, (fetched_bytes + program_bytes + seed) as u64)
+}
+
+/// Cost of the sums of one run of chunks.
+pub(super) fn of_products(set: &'static ParamSet, sums: &[ProductSum], read: &[FilteredSum]) -> Cost {
+    let bytes: usize = sums.iter().map(|sum| size::product_answer_bytes(set, &sum.rounded())).sum();
+    let packing = Packing::Slots(Slots::of_filters());
+    let node = |(sum, read): (&ProductSum, &FilteredSum)| {
+        let what = match (read.lane, read.shift) {
+            (0, _) => format!("rows of cell {}", read.cell),
+            (lane, shift) => format!("measure {lane} of cell {}, from bit {shift}", read.cell),
+        };
+        let margin = set.log_q() - 1.0 - read.phase_log2;
+        let depth = sum.bits.len().saturating_sub(1) as u32;
+        EncryptedNode {
+            answer_bits: sum.bits.last().copied(),
+            ..node("product", what, (set, &packing), margin, None, depth)
+        }
+    };
+    bounds(sums.iter().zip(read).map(node).collect(), bytes as u64)
 }
 
 fn node_of(kind: &'static str, found: &UsableEncoding<'_>) -> EncryptedNode {

@@ -62,7 +62,7 @@ pub(super) fn why_not(case: &Case<'_>, name: WayName) -> Option<String> {
         WayName::Cube => ("cube", !schema.cubes.is_empty(), !shape.cubes.is_empty()),
         WayName::Group => ("group", !schema.all_groups().is_empty(), catalog.quantities().any(is_in_cells)),
         WayName::Order => ("sorted run", !schema.all_runs().is_empty(), !shape.runs.is_empty()),
-        WayName::Sum | WayName::Rows | WayName::Gather | WayName::Fetch => return None,
+        WayName::Filter | WayName::Sum | WayName::Rows | WayName::Gather | WayName::Fetch => return None,
     };
     let is_summed = name != WayName::Order;
     Some(match (is_declared, is_stored) {

@@ -101,6 +101,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             run: None,
             cells: None,
             hidden: None,
+            filtered: None,
             after_sums: false,
             bounds: Bounds {
                 sums: Vec::new(),

@@ -8,7 +8,9 @@ use crate::sql::has_literal;
 /// What a plan shows.
 pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     let has_condition = plan.predicates().next().is_some();
+    // Factors name encoded columns by their numbers: the same constants are known again, but not for what they are.
     let (reads_blocks, by_values) = match &plan.task {
+        Task::Products(_) => (true, false),
         Task::Rows(RowsTask {
             run: Some(RunTask { read: RunRead::Blocks { by_values, .. }, .. }), ..
         }) => (true, *by_values),
@@ -16,6 +18,7 @@ pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     };
     let (has_groups, has_limit, has_constant) = match &plan.task {
         Task::Aggregate(task) => (!task.keys.is_empty(), false, false),
+        Task::Products(_) => (false, false, false),
         Task::Rows(task) => (false, task.limit.is_some(), task.programs.iter().any(names_constant)),
     };
     let has_constant = has_constant || plan.expressions().any(has_literal);

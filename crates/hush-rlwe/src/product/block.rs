@@ -30,11 +30,13 @@ impl BlockView<'_> {
         let memory = |memory: Memory| vec![0; steps.rows(memory) * self.places];
         let mut passing = memory(Memory::Passing);
         let mut kept = vec![memory(Memory::Kept); TOGETHER];
+        let masked = steps.masked(sums);
         for first in (0..self.elements.len()).step_by(TOGETHER) {
             let last = self.elements.len().min(first + TOGETHER);
             for (element, kept) in (first..last).zip(&mut kept) {
                 self.prefetch(element + 1, steps);
                 self.evaluate(element, steps, &mut passing, kept);
+                self.mask(element, &masked, kept);
             }
             for (sum, total) in sums.iter().zip(&mut totals) {
                 self.add(steps, *sum, &kept[..last - first], total);
@@ -77,6 +79,17 @@ impl BlockView<'_> {
         }
         for step in &steps.steps {
             self.run(step, passing, kept);
+        }
+    }
+
+    /// Multiplies factors by the mask of an element.
+    fn mask(&self, element: usize, factors: &[Value], kept: &mut [u64]) {
+        let Some(mask) = self.elements.get(element).and_then(|element| element.mask) else { return };
+        let first = self.block * self.places;
+        let Some(mask) = mask.limb(self.index).get(first..first + self.places) else { return };
+        for factor in factors {
+            let rows = &mut kept[factor.first * self.places..(factor.first + factor.rows) * self.places];
+            rows.chunks_exact_mut(self.places).for_each(|row| self.limb.mul_assign(row, mask));
         }
     }
 

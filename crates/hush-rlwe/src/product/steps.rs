@@ -73,6 +73,10 @@ impl Steps {
             let value = match value.memory {
                 // A body alone.
                 Memory::Passing => steps.push(Operation::Copy(value), value.rows, Memory::Kept),
+                // One that is a measure too: a mask is for the factor alone.
+                Memory::Kept if steps.loads.contains(&Some(value)) => {
+                    steps.push(Operation::Copy(value), value.rows, Memory::Kept)
+                }
                 Memory::Kept => value,
             };
             steps.factors.push(value);
@@ -83,6 +87,17 @@ impl Steps {
     /// How many bodies an element has.
     pub(super) fn bodies(&self) -> usize {
         self.loads.len()
+    }
+
+    /// What masks are multiplied into: each factor once.
+    pub(super) fn masked(&self, sums: &[ProductSum]) -> Vec<Value> {
+        let mut masked: Vec<Value> = Vec::new();
+        for factor in sums.iter().filter_map(|sum| self.factors.get(sum.factor)) {
+            if !masked.contains(factor) {
+                masked.push(*factor);
+            }
+        }
+        masked
     }
 
     /// Rows of a memory.

@@ -177,7 +177,24 @@ fn stored_objects() -> Vec<Sample> {
         corpus.push(Sample { name, bytes, read: Box::new(read) });
     }
     corpus.extend(rounded_objects());
+    corpus.extend(products());
     corpus
+}
+
+/// Sums of products in both forms.
+fn products() -> impl Iterator<Item = Sample> {
+    let rounded = ProductForm::Rounded { bits: vec![20, 30, 41], t: 65537 };
+    let forms = [("product-residues", ProductForm::Residues { components: 2 }), ("product-rounded", rounded)];
+    forms.into_iter().map(|(name, form)| {
+        let components = vec![words(&small()); form.components().into()];
+        let bytes = encode_product(&small(), &components, &form).unwrap();
+        let read = move |bytes: &[u8]| {
+            let components = decode_product(bytes, &small(), &form)?;
+            assert_eq!(components.len(), usize::from(form.components()));
+            encode_product(&small(), &components, &form)
+        };
+        Sample { name, bytes, read: Box::new(read) }
+    })
 }
 
 /// The same, rounded.

@@ -69,6 +69,8 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         cubes: Vec::new(),
         groups: Vec::new(),
         runs: Vec::new(),
+        filters: Vec::new(),
+        measures: Vec::new(),
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -52,6 +52,8 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         cubes: Vec::new(),
         groups: Vec::new(),
         runs: Vec::new(),
+        filters: Vec::new(),
+        measures: Vec::new(),
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

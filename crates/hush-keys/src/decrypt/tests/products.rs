@@ -4,10 +4,11 @@
 
 use hush_rlwe::{Factor, ProductSum, ProductSums, ProductTask, StoredElement as Element};
 
+use super::rounded_products::check_forms;
 use super::*;
 
 /// `1 mod 2N` for every ring.
-const T: u64 = 65_537;
+pub(super) const T: u64 = 65_537;
 
 /// Columns in slots, in several chunks.
 struct Table {
@@ -17,6 +18,13 @@ struct Table {
     /// `[chunk][column]` → values.
     values: Vec<Vec<Vec<i64>>>,
     chunks: Vec<(UniformSeed, Vec<Vec<u8>>)>,
+}
+
+/// A sum as it came and as it is decrypted.
+struct Answered {
+    components: Vec<Poly<Eval>>,
+    phases: Vec<I256>,
+    slots: Vec<u64>,
 }
 
 impl Table {
@@ -40,8 +48,8 @@ impl Table {
         Self { ring, encoder, secret, values, chunks }
     }
 
-    /// Every sum's phases and slots.
-    fn ask(&self, task: &ProductTask) -> Vec<(Vec<I256>, Vec<u64>)> {
+    /// Asks for every sum.
+    fn ask(&self, task: &ProductTask) -> Vec<Answered> {
         let body = |chunk: usize, column: usize| {
             let (element_count, lanes) = (1, 1);
             let id = BodyId { column: column as u32, chunk: chunk as u32, element_count, lanes };
@@ -55,13 +63,13 @@ impl Table {
             .chunks
             .iter()
             .zip(&bodies)
-            .map(|((seed, _), bodies)| Element { seed: *seed, element: 0, bodies })
+            .map(|((seed, _), bodies)| Element { seed: *seed, element: 0, bodies, mask: None })
             .collect();
         let sums = ProductSums::new(&self.ring, task, &elements).unwrap();
         let decrypt = |components: Vec<Poly<Eval>>| {
             let phases = phase_of(&self.secret, &components).unwrap().to_vec();
             let slots = decrypt_product(&self.secret, &self.encoder, &components, PhaseLimit::NONE);
-            (phases, slots.unwrap())
+            Answered { components, phases, slots: slots.unwrap() }
         };
         sums.evaluate().unwrap().into_iter().map(decrypt).collect()
     }
@@ -108,7 +116,7 @@ fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
         bounds.push(bound(factor, degree, &bounds));
     }
     let mut least = f64::INFINITY;
-    for (sum, (phases, slots)) in sums.iter().zip(table.ask(&task)) {
+    for (sum, Answered { components, phases, slots }) in sums.iter().zip(table.ask(&task)) {
         let mut expected = vec![0; degree];
         for columns in &table.values {
             for (row, expected) in expected.iter_mut().enumerate().take(columns[0].len()) {
@@ -121,8 +129,8 @@ fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
                 *expected = (*expected + product).rem_euclid(T as i64);
             }
         }
-        let slots: Vec<i64> = slots.into_iter().map(|slot| slot as i64).collect();
-        assert_eq!(slots, expected, "{factors:?}, {sum:?}");
+        let integers: Vec<i64> = slots.iter().map(|slot| *slot as i64).collect();
+        assert_eq!(integers, expected, "{factors:?}, {sum:?}");
         let product = sum
             .measure
             .map_or(bounds[sum.factor], |_| noise::product_phase_log2(degree, bounds[sum.factor], fresh));
@@ -132,6 +140,8 @@ fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
         let largest = (high as f64 * 2f64.powi(128) + low as u128 as f64).max(1.0).log2();
         assert!(limit <= table.ring.set().unwrap().log_q() - 1.0, "{factors:?} does not fit");
         assert!(largest <= limit, "a phase of 2^{largest} above 2^{limit}, {factors:?}");
+        let rounded = check_forms(&table.secret, &table.encoder, &components, limit, &slots);
+        assert!(rounded.is_some() || components.len() > 6, "{factors:?}, {sum:?}");
         least = least.min(limit - largest);
     }
     least
@@ -236,7 +246,8 @@ fn tasks_and_elements_that_do_not_fit_are_refused() {
     let id = BodyId { column: 0, chunk: 0, element_count: 1, lanes: 1 };
     let body = checked(bytes, &table.ring, BodyKind::Slot, id);
     let fits = |ring: &Ring, element, bodies: &[Body<'_>]| {
-        ProductSums::new(ring, &task, &[Element { seed: table.chunks[0].0, element, bodies }]).is_ok()
+        ProductSums::new(ring, &task, &[Element { seed: table.chunks[0].0, element, bodies, mask: None }])
+            .is_ok()
     };
     assert!(fits(&table.ring, 0, &[body, body]));
     assert!(!fits(&table.ring, 0, &[body]) && !fits(&table.ring, 1, &[body, body]));
@@ -254,7 +265,7 @@ fn phases_beyond_their_bound_are_refused() {
         checked(&bytes[column as usize], &table.ring, BodyKind::Slot, id)
     };
     let bodies = [body(0), body(1)];
-    let elements = [Element { seed: table.chunks[0].0, element: 0, bodies: &bodies }];
+    let elements = [Element { seed: table.chunks[0].0, element: 0, bodies: &bodies, mask: None }];
     let components = ProductSums::new(&table.ring, &task, &elements).unwrap().evaluate().unwrap().remove(0);
     let decrypt =
         |bound| decrypt_product(&table.secret, &table.encoder, &components, PhaseLimit::from_log2(bound));

@@ -29,6 +29,17 @@ impl Reader<'_> {
         items.iter().map(cube).collect()
     }
 
+    /// The columns of conditions. Whether there can be such, [`crate::filter::check`] says.
+    pub(super) fn filters(&self, value: &Value<'_>, schema: &Schema) -> Result<Vec<Dimension>, SchemaError> {
+        let wrong = || {
+            let expected =
+                format!("up to {MAX_CUBES} columns, [{{ column = \"ward\", values = [\"A\", \"B\"] }}]");
+            self.wrong(value, SCHEMA, "filter", expected)
+        };
+        let items = value.get_ref().as_array().filter(|items| items.len() <= MAX_CUBES).ok_or_else(wrong)?;
+        items.iter().map(|item| self.dimension(item, schema)).collect()
+    }
+
     fn cube(&self, table: &DeTable<'_>, key: &str, schema: &Schema) -> Result<Cube, SchemaError> {
         // Sums by hidden values are made for each row and have no cells that rows could fill.
         let keys: &[&str] = if key == "cubes" { &["by", "max_cell_rows", "sum"] } else { &["by", "sum"] };

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::error::Remedy;
 use crate::schema::cube::CubeFault;
+use crate::schema::filter::FilterFault;
 use crate::schema::run::RunFault;
 
 /// Why a range is refused.
@@ -105,6 +106,12 @@ pub enum SchemaError {
         /// What is wrong with it.
         fault: CubeFault,
     },
+    /// A condition or a measure that cannot be.
+    #[error("filter: {fault}")]
+    Filter {
+        /// What is wrong with it.
+        fault: FilterFault,
+    },
     /// Not TOML.
     #[error("line {line}: {message}")]
     Syntax {
@@ -183,6 +190,7 @@ impl SchemaError {
             Self::Cube { .. } => "HUSH-S014",
             Self::Run { .. } => "HUSH-S015",
             Self::Group { .. } => "HUSH-S016",
+            Self::Filter { .. } => "HUSH-S017",
         }
     }
 
@@ -190,6 +198,7 @@ impl SchemaError {
     pub fn remedy(&self) -> Remedy {
         let text = match self {
             Self::Format { .. } => return Remedy::ProposeAgain,
+            Self::Filter { .. } => "correct it, or remove it from filter, measure and `for`",
             Self::Group { .. } => "correct it, or remove it from group",
             Self::MissingKey { .. } | Self::WrongValue { .. } => return Remedy::ProposeExample,
             Self::Cube { .. } => "correct the cube, or remove it from cubes",

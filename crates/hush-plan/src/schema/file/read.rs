@@ -64,16 +64,18 @@ pub(super) struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 17] = [
+        const KEYS: [&str; 19] = [
             "allow",
             "approved_by",
             "columns",
             "cubes",
             "edge",
             "erasable",
+            "filter",
             "format",
             "group",
             "max_rows",
+            "measure",
             "moments",
             "null_tokens",
             "order",
@@ -110,6 +112,8 @@ impl Reader<'_> {
             cubes: Vec::new(),
             groups: Vec::new(),
             runs: Vec::new(),
+            filters: Vec::new(),
+            measures: Vec::new(),
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
             allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,
@@ -129,6 +133,12 @@ impl Reader<'_> {
         }
         if let Some(value) = top.get("order") {
             schema.runs = self.runs(value)?;
+        }
+        if let Some(value) = top.get("filter") {
+            schema.filters = self.filters(value, &schema)?;
+        }
+        if let Some(value) = top.get("measure") {
+            schema.measures = self.texts(value, SCHEMA, "measure")?;
         }
         Ok(schema)
     }

@@ -221,6 +221,8 @@ fn random_schemas_survive_the_round_trip() {
             cubes: Vec::new(),
             groups: Vec::new(),
             runs: Vec::new(),
+            filters: Vec::new(),
+            measures: Vec::new(),
             moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
         let text = to_toml(&schema);

@@ -75,7 +75,8 @@ pub(super) fn protection_name(protect: Protection) -> &'static str {
 
 fn head(out: &mut String, schema: &Schema) {
     if !schema.approved {
-        let mut dimensions = schema.cubes.iter().chain(&schema.groups).flat_map(|cube| &cube.by);
+        let cubes = schema.cubes.iter().chain(&schema.groups);
+        let mut dimensions = cubes.flat_map(|cube| &cube.by).chain(&schema.filters);
         let lists = dimensions.any(|dimension| dimension.lists_texts());
         line(out, if lists { LISTING_LINE } else { PROPOSAL_LINE });
     }
@@ -138,6 +139,13 @@ fn head(out: &mut String, schema: &Schema) {
             line(out, &format!("  {},", run.written()));
         }
         line(out, "]");
+    }
+    if !schema.filters.is_empty() {
+        let filters: Vec<String> = schema.filters.iter().map(|filter| filter.written(schema)).collect();
+        line(out, &format!("filter = [{}]", filters.join(", ")));
+    }
+    if !schema.measures.is_empty() {
+        line(out, &format!("measure = {}", quoted_list(schema.measures.iter().map(String::as_str))));
     }
     for note in &schema.notes {
         line(out, &format!("# {}", note_text(note)));

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Questions whose condition a server has evaluated on encrypted columns: it has multiplied flags, and added up the products. The sums become cells,
+//! as those of a cube do: a table in memory in which nothing is encrypted, and a row of which stands for many.
+
+use arrow::record_batch::RecordBatch;
+use hush_exec::answer::{ProductsAnswer, product_runs};
+use hush_keys::PhaseLimit;
+use hush_plan::plan::{CellsQuery, FilteredSums, ProductsTask};
+
+use super::cells::{are_of_some_rows, of_cells, read_part};
+use super::{Asked, gathered};
+use crate::cube::Sums;
+use crate::error::ClientError;
+use crate::scheme::SumOfProducts;
+use crate::threads::on_threads;
+
+/// Builds `merged`, as for sums of a server, from sums of products.
+///
+/// # Errors
+/// [`ClientError::Answer`] if the answer is not one to this task, or has sums that no rows make.
+///
+/// # Cost
+/// A decryption for each sum and run of chunks.
+pub(super) fn merge(
+    asked: &Asked<'_>,
+    (cells, filtered): (&CellsQuery, &FilteredSums),
+    task: &ProductsTask,
+    answer: &ProductsAnswer<'_>,
+) -> Result<RecordBatch, ClientError> {
+    let Asked { table, .. } = *asked;
+    let manifest = table.manifest.manifest();
+    let found = sums_of(asked, filtered, task, answer)?;
+    let shape = read_part(&filtered.shape, cells);
+    let mut sums = Sums::zeros(&shape);
+    for (sum, number) in filtered.sums.iter().zip(found) {
+        let lane = match sum.lane.checked_sub(1) {
+            None => Some(&mut sums.rows),
+            Some(lane) => sums.lanes.get_mut(lane),
+        };
+        let place = lane.and_then(|lane| lane.get_mut(sum.cell));
+        let missing = ClientError::Internal { what: "a sum under a condition has no place" };
+        let place = place.ok_or(missing)?;
+        let weighed = number.checked_mul(1_i128 << sum.shift.min(126));
+        *place = weighed.and_then(|number| place.checked_add(number)).ok_or(ClientError::Overflow)?;
+    }
+    if !are_of_some_rows(&shape, &sums, manifest.living_rows()) {
+        return Err(ClientError::Answer { what: "its sums are not those of its rows".into() });
+    }
+    let table_of_cells = of_cells(asked, (&shape, &[sums]), &[], cells)?;
+    gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
+}
+
+/// What each sum of a task is over all runs of chunks.
+fn sums_of(
+    asked: &Asked<'_>,
+    filtered: &FilteredSums,
+    task: &ProductsTask,
+    answer: &ProductsAnswer<'_>,
+) -> Result<Vec<i128>, ClientError> {
+    let Asked { table, .. } = *asked;
+    let manifest = table.manifest.manifest();
+    let other = || ClientError::Answer { what: "its sums are of other parts of the table".into() };
+    let first = task.columns.first().ok_or_else(other)?;
+    let degree = table.keys.present().columns.get(*first)?.ring().degree();
+    let runs = product_runs(manifest, degree, task.elements);
+    let numbered = answer.runs.iter().map(|run| run.number).eq(0..runs.len() as u32);
+    let has_all = answer.runs.iter().all(|run| run.objects.len() == task.sums.len());
+    if !numbered || !has_all || filtered.sums.len() != task.sums.len() {
+        return Err(other());
+    }
+    let mut totals = vec![0_i128; task.sums.len()];
+    for (run, found) in runs.iter().zip(&answer.runs) {
+        let key = table.keys.of(manifest, run.domain)?.columns.get(*first)?;
+        let sums = found.objects.iter().zip(&task.sums).zip(&filtered.sums);
+        let sums = sums.map(|((object, sum), read)| SumOfProducts {
+            object,
+            bits: &sum.bits,
+            limit: PhaseLimit::from_log2(read.phase_log2),
+        });
+        let sums: Vec<SumOfProducts<'_>> = sums.collect();
+        let opened = on_threads(table.costs.threads, || table.scheme.products(key, &sums))?;
+        // What the slots behind the rows add where no mask leaves them out.
+        let slots = u64::from(run.elements) * degree as u64;
+        let behind = if filtered.is_masked { 0 } else { slots.saturating_sub(run.rows) };
+        for ((total, sum), read) in totals.iter_mut().zip(opened).zip(&filtered.sums) {
+            let here = sum - i128::from(behind) * i128::from(read.padding);
+            *total = total.checked_add(here).ok_or(ClientError::Overflow)?;
+        }
+    }
+    Ok(totals)
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The form of tasks on products, and what they cost.
+//!
+//! What a server computes for each ring element is counted before it looks at one: every multiplication of two polynomials, and every
+//! polynomial that is held meanwhile.
+
+use hush_params::ParamSet;
+use hush_params::size::{CHUNK_ROWS, MAX_ROUNDED_BITS};
+use hush_plan::plan::{Factor, ProductSum, ProductsTask};
+use hush_plan::{Encoding, EncodingId, Packing};
+use hush_rlwe::MAX_PRODUCT_COMPONENTS;
+
+use super::{MAX_SUMS, Strata, at_most, find};
+use crate::PlanFault;
+
+/// Most operations of all factors together.
+const MAX_NODES: usize = 100_000;
+/// Most multiplications of polynomials for each ring element.
+const MAX_PRODUCTS: u64 = 100_000;
+/// Largest degree of a factor or a sum in the secret.
+const MAX_DEGREE: usize = MAX_PRODUCT_COMPONENTS - 1;
+
+/// A task on products that fits its table.
+#[derive(Clone, Debug)]
+pub(crate) struct ProductsShape {
+    pub(crate) set: &'static ParamSet,
+    pub(crate) packing: Packing,
+    /// The one plaintext prime.
+    pub(crate) prime: u64,
+    /// Components of each sum.
+    pub(crate) components: Vec<usize>,
+    /// Polynomials that are held for a ring element while its factors are computed.
+    pub(crate) held: u64,
+}
+
+/// What the factors and sums of a task take.
+struct Form {
+    /// Components of each sum.
+    components: Vec<usize>,
+    held: u64,
+}
+
+/// Checks what a task is by itself, without its table. Nothing before looks into its factors.
+///
+/// Factors cannot be nested so deep that a walk exhausts the stack: the JSON of a plan is not read beyond 128 levels.
+pub(super) fn check_form(task: &ProductsTask) -> Result<(), PlanFault> {
+    form(task).map(drop)
+}
+
+/// Compares a task with the encodings of a table whose parts differ so.
+pub(crate) fn products(
+    task: &ProductsTask,
+    encodings: &[Encoding],
+    strata: &Strata,
+) -> Result<ProductsShape, PlanFault> {
+    let Form { components, held } = form(task)?;
+    let mut common: Option<(&'static ParamSet, Packing, u64)> = None;
+    for id in &task.columns {
+        let (set, packing, prime) = slot_encoding(*id, encodings)?;
+        if common.get_or_insert((set, packing.clone(), prime)) != &(set, packing, prime) {
+            return Err(PlanFault::MixedProducts { id: *id });
+        }
+        if !strata.without(*id).is_empty() {
+            return Err(PlanFault::LackingProducts { id: *id });
+        }
+    }
+    let nothing = PlanFault::Index { what: "column", found: 0, count: 0 };
+    let (set, packing, prime) = common.ok_or(nothing)?;
+    let (found, least) = (task.elements, packing.element_count(set, CHUNK_ROWS));
+    if found < least {
+        return Err(PlanFault::ProductElements { found, least });
+    }
+    Ok(ProductsShape { set, packing, prime, components, held })
+}
+
+/// An encoded column of slots with one prime.
+fn slot_encoding(
+    id: EncodingId,
+    encodings: &[Encoding],
+) -> Result<(&'static ParamSet, Packing, u64), PlanFault> {
+    let encoding = find(id, encodings)?;
+    let Packing::Slots(slots) = &encoding.packing else { return Err(PlanFault::WrongLayout { id }) };
+    let [prime] = slots.primes[..] else { return Err(PlanFault::MixedProducts { id }) };
+    let set = encoding.ring().map_err(|_| PlanFault::UnknownEncoding { id })?;
+    Ok((set, encoding.packing.clone(), prime))
+}
+
+fn form(task: &ProductsTask) -> Result<Form, PlanFault> {
+    at_most("columns of products", task.columns.len(), MAX_SUMS)?;
+    at_most("factors", task.factors.len(), MAX_SUMS)?;
+    at_most("sums of products", task.sums.len(), MAX_SUMS)?;
+    at_most("operations of factors", task.factors.iter().map(Factor::size).sum(), MAX_NODES)?;
+    let columns = task.columns.len();
+    let mut walk = Walk { columns, degrees: Vec::new(), products: 0, held: 2 * columns as u64 };
+    for (index, factor) in task.factors.iter().enumerate() {
+        let degree = walk.degree(index, factor)?;
+        // A copy, if it is a column or another factor.
+        walk.held += degree as u64 + 1;
+        walk.degrees.push(degree);
+    }
+    let sums = task.sums.iter().enumerate();
+    let components = sums.map(|(index, sum)| walk.sum(index, sum)).collect::<Result<_, _>>()?;
+    let (found, limit) = (walk.products, MAX_PRODUCTS);
+    if found > limit {
+        return Err(PlanFault::ProductCost { found, limit });
+    }
+    Ok(Form { components, held: walk.held })
+}
+
+/// A walk through factors in their order.
+struct Walk {
+    columns: usize,
+    /// Of the factors before.
+    degrees: Vec<usize>,
+    products: u64,
+    held: u64,
+}
+
+impl Walk {
+    /// The degree of a factor. Those before it have [`MAX_DEGREE`] at most, so that no sum of degrees is large.
+    fn degree(&mut self, index: usize, factor: &Factor) -> Result<usize, PlanFault> {
+        let degree = match factor {
+            Factor::Column(place) => {
+                below("column", *place, self.columns)?;
+                return Ok(1);
+            }
+            Factor::Earlier(number) => {
+                below("earlier factor", *number, self.degrees.len())?;
+                return Ok(self.degrees.get(*number).copied().unwrap_or_default());
+            }
+            Factor::Constant(_) => 0,
+            Factor::Add(left, right) | Factor::Sub(left, right) => {
+                self.degree(index, left)?.max(self.degree(index, right)?)
+            }
+            Factor::Mul(left, right) => {
+                let (left, right) = (self.degree(index, left)?, self.degree(index, right)?);
+                self.products += ((left + 1) * (right + 1)) as u64;
+                within("factor", index, left + right)?
+            }
+        };
+        self.held += degree as u64 + 1;
+        Ok(degree)
+    }
+
+    /// The components of a sum.
+    fn sum(&mut self, index: usize, sum: &ProductSum) -> Result<usize, PlanFault> {
+        below("factor", sum.factor, self.degrees.len())?;
+        let mut degree = self.degrees.get(sum.factor).copied().unwrap_or_default();
+        if let Some(measure) = sum.measure {
+            below("column", measure, self.columns)?;
+            self.products += 2 * (degree as u64 + 1);
+            degree = within("sum", index, degree + 1)?;
+        }
+        let (found, expected) = (sum.bits.len(), degree + 1);
+        if found != expected {
+            return Err(PlanFault::ProductBits { sum: index, found, expected });
+        }
+        let max = MAX_ROUNDED_BITS;
+        match sum.bits.iter().find(|bits| !(1..=max).contains(*bits)) {
+            Some(found) => Err(PlanFault::RoundedBits { what: "sum", index, found: *found, max }),
+            None => Ok(expected),
+        }
+    }
+}
+
+fn below(what: &'static str, found: usize, count: usize) -> Result<(), PlanFault> {
+    if found < count { Ok(()) } else { Err(PlanFault::Index { what, found, count }) }
+}
+
+fn within(what: &'static str, index: usize, degree: usize) -> Result<usize, PlanFault> {
+    let limit = MAX_DEGREE;
+    if degree <= limit { Ok(degree) } else { Err(PlanFault::ProductDegree { what, index, limit }) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tasks on products: sums over all rows of products of stored ciphertexts, one answer for each run of chunks.
+//!
+//! Runs are worked off in order ([`conform::product_runs`]), so that only one has sums in memory. Parts are opened a few at a time, and the chunks of
+//! these that fit the memory are read together. Then all their ring elements are evaluated block by block, on all threads: sums
+//! modulo `Q` do not depend on how they are cut.
+//!
+//! Rows that do not match the predicate, and deleted ones, are taken out by masks. Ring elements without a row that counts are left out.
+//!
+//! A job over some of the parts gives a partial answer by the same way; [`combine`] adds them up.
+
+mod combine;
+mod counted;
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use hush_plan::plan::ProductsTask;
+use rayon::prelude::*;
+
+pub(crate) use self::combine::combine;
+use self::counted::Counting;
+use self::pieces::{Bounds, Piece, Span, pieces};
+use crate::answer;
+use crate::conform::{self, ProductRun, Strata};
+use crate::error::ExecError;
+use crate::job::{Extent, Job};
+use crate::parts::PartSet;
+use crate::scheme::{ProductChunk, ProductTotal, Products, RunningProducts, Scheme};
+
+/// Bytes of bodies that are in memory together, for each thread.
+const PIECE_BYTES: u64 = 32 << 20;
+
+/// The sums of one run.
+type Running<S> = <S as Scheme>::Products;
+/// The finished sums of one run.
+type Total<S> = <Running<S> as RunningProducts>::Total;
+
+/// Runs a task on products over the parts of a job.
+///
+/// # Errors
+/// Any [`ExecError`].
+pub(crate) fn run<S: Scheme>(job: &Job, task: &ProductsTask) -> Result<Vec<u8>, ExecError> {
+    let (products, runs) = prepare(job, task)?;
+    let threads = job.workers.threads();
+    let memory = Running::<S>::memory_bytes(&products, threads)?.saturating_add(products.chunk_bytes());
+    if memory > job.limits.memory_bytes / 2 {
+        return Err(ExecError::MemoryLimit);
+    }
+    let covered = covered(&runs, &job.parts);
+    check_answer_size::<S>(job, &products, covered.len(), job.extent, &job.parts)?;
+    let scope = job.scope();
+    let predicate = job.predicate(&scope)?;
+    let counting = Counting::new(job, &scope, predicate.as_ref())?;
+    let work =
+        Work::<S> { job, products: &products, counting: &counting, done: BTreeMap::new(), running: None };
+    let mut done = job.workers.install(|| work.run(&runs))?;
+    let mut objects = Vec::with_capacity(covered.len());
+    for number in covered {
+        // Nothing counts in a run that is missing.
+        let nothing = || Running::<S>::new(&products).finish(&products)?.encode(&products, job.extent);
+        objects.push((number, done.remove(&number).map_or_else(nothing, Ok)?));
+    }
+    answer::encode_products(&job.head(job.extent, &job.parts), task.sums.len(), &objects)
+}
+
+/// A task and its runs.
+///
+/// # Errors
+/// [`ExecError::Plan`] if it does not fit the table.
+fn prepare(job: &Job, task: &ProductsTask) -> Result<(Products, Vec<ProductRun>), ExecError> {
+    let manifest = job.snapshot.manifest();
+    let shape = conform::products(task, &manifest.encodings, &Strata::of(manifest))?;
+    let products = Products::new(task, shape)?;
+    let runs = conform::product_runs(manifest, products.ring.degree(), task.elements);
+    Ok((products, runs))
+}
+
+/// The numbers of the runs that have chunks of some parts.
+fn covered(runs: &[ProductRun], parts: &PartSet) -> Vec<u32> {
+    let has = |run: &ProductRun| run.chunks.iter().any(|chunks| parts.contains(chunks.part));
+    (0..).zip(runs).filter(|(_, run)| has(run)).map(|(number, _)| number).collect()
+}
+
+/// Refuses an answer of so many runs that would be too large, before the encrypted work.
+fn check_answer_size<S: Scheme>(
+    job: &Job,
+    products: &Products,
+    runs: usize,
+    extent: Extent,
+    parts: &PartSet,
+) -> Result<(), ExecError> {
+    let head = job.head(extent, parts);
+    let ranges = head.parts.as_ref().map_or(0, |parts| parts.ranges().len());
+    let objects = products.run_bytes::<Total<S>>(extent).saturating_mul(runs as u64);
+    let found = objects.saturating_add(answer::products_overhead(runs, products.task.sums.len(), ranges));
+    let limit = head.max_bytes;
+    if found > limit { Err(ExecError::AnswerLimit { found, limit }) } else { Ok(()) }
+}
+
+/// The work on all runs, one after the other.
+struct Work<'a, S: Scheme> {
+    job: &'a Job,
+    products: &'a Products,
+    counting: &'a Counting<'a>,
+    /// The objects of runs that are finished.
+    done: BTreeMap<u32, Vec<Vec<u8>>>,
+    /// The number of the present run, and its sums.
+    running: Option<(u32, Running<S>)>,
+}
+
+impl<S: Scheme> Work<'_, S> {
+    /// The objects of the runs in which something counts.
+    fn run(mut self, runs: &[ProductRun]) -> Result<BTreeMap<u32, Vec<Vec<u8>>>, ExecError> {
+        let (job, counting) = (self.job, self.counting);
+        let placed = job.snapshot.parts();
+        let threads = job.workers.threads();
+        let bounds = Bounds {
+            threads,
+            chunk_bytes: self.products.chunk_bytes().max(1),
+            piece_bytes: PIECE_BYTES * threads as u64,
+        };
+        for window in parts_of(runs, &job.needed).chunks(threads) {
+            let load = |(part, runs): &(u32, Vec<RunOfPart>)| {
+                let missing = ExecError::Internal { place: "part of a run" };
+                let part = placed.get(*part as usize).ok_or(missing)?;
+                counting.load(*part, runs, &self.products.columns)
+            };
+            let parts: Vec<_> = window.par_iter().map(load).collect::<Result<_, _>>()?;
+            for piece in pieces(&parts, &bounds) {
+                self.add(&piece)?;
+            }
+            for part in &parts {
+                part.expect_unchanged()?;
+            }
+        }
+        self.finish()?;
+        Ok(self.done)
+    }
+
+    /// Reads the chunks of a piece, and adds their products.
+    fn add(&mut self, piece: &Piece<'_>) -> Result<(), ExecError> {
+        let (job, products) = (self.job, self.products);
+        if self.running.as_ref().is_none_or(|(run, _)| *run != piece.run) {
+            self.finish()?;
+        }
+        job.stop.check()?;
+        let read = |span: &Span<'_>| span.read(&products.columns, &job.stop);
+        let rows: Vec<_> = piece.spans.par_iter().map(read).collect::<Result<_, _>>()?;
+        let chunks = piece.spans.iter().zip(&rows).flat_map(|(span, rows)| {
+            let inputs = span.inputs(&job.snapshot, &products.columns, rows);
+            inputs.map(|(input, counted)| ProductChunk { input, counted })
+        });
+        let chunks: Vec<ProductChunk<'_>> = chunks.collect();
+        let (_, sums) = self.running.get_or_insert_with(|| (piece.run, Running::<S>::new(products)));
+        sums.absorb(products, &chunks, &job.stop)
+    }
+
+    /// Writes the objects of the present run.
+    fn finish(&mut self) -> Result<(), ExecError> {
+        if let Some((run, sums)) = self.running.take() {
+            let objects = sums.finish(self.products)?.encode(self.products, self.job.extent)?;
+            self.done.insert(run, objects);
+        }
+        Ok(())
+    }
+}
+
+/// Chunks of one part that are in one run.
+#[derive(Clone, Debug)]
+struct RunOfPart {
+    run: u32,
+    chunks: std::ops::Range<u32>,
+}
+
+/// The parts that are needed, in the order of runs, with the runs of each.
+fn parts_of(runs: &[ProductRun], needed: &PartSet) -> Vec<(u32, Vec<RunOfPart>)> {
+    let mut parts: Vec<(u32, Vec<RunOfPart>)> = Vec::new();
+    for (run, of_run) in (0..).zip(runs) {
+        for chunks in of_run.chunks.iter().filter(|chunks| needed.contains(chunks.part)) {
+            let here = RunOfPart { run, chunks: chunks.chunks.clone() };
+            match parts.last_mut() {
+                Some((part, runs)) if *part == chunks.part => runs.push(here),
+                _ => parts.push((chunks.part, vec![here])),
+            }
+        }
+    }
+    parts
+}

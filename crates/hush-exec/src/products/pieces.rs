@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Pieces of runs that are in memory together: chunks of some parts, read on all threads.
+
+use arrow::buffer::BooleanBuffer;
+use hush_plan::EncodingId;
+use hush_table::{ChunkRow, EncryptedPart};
+
+use crate::error::ExecError;
+use crate::scheme::ChunkInput;
+use crate::stop::Stop;
+use crate::table::{self, PartRef, Snapshot};
+
+/// A part with the chunks in which something counts, by rising runs.
+pub(super) struct LoadedPart<'a> {
+    pub(super) part: PartRef<'a>,
+    /// The part's file; `None` if nothing of it is needed.
+    pub(super) encrypted: Option<EncryptedPart>,
+    pub(super) chunks: Vec<Chunk>,
+}
+
+/// A chunk in which something counts.
+pub(super) struct Chunk {
+    pub(super) run: u32,
+    /// In the table.
+    pub(super) index: u32,
+    /// A bit for each row; `None` if every slot counts.
+    pub(super) counted: Option<BooleanBuffer>,
+}
+
+/// How much is read together.
+pub(super) struct Bounds {
+    pub(super) threads: usize,
+    /// Bytes of a chunk, not 0.
+    pub(super) chunk_bytes: u64,
+    /// Bytes of all chunks of a piece; one chunk may have more.
+    pub(super) piece_bytes: u64,
+}
+
+/// Chunks of one part that one thread reads in a row.
+pub(super) struct Span<'a> {
+    part: PartRef<'a>,
+    encrypted: &'a EncryptedPart,
+    chunks: &'a [Chunk],
+}
+
+/// Chunks of one run that are in memory together.
+pub(super) struct Piece<'a> {
+    pub(super) run: u32,
+    pub(super) spans: Vec<Span<'a>>,
+    chunks: u64,
+}
+
+impl LoadedPart<'_> {
+    /// Refuses a part whose file was changed since it was opened.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`].
+    pub(super) fn expect_unchanged(&self) -> Result<(), ExecError> {
+        self.encrypted.as_ref().map_or(Ok(()), |part| Ok(part.expect_unchanged()?))
+    }
+}
+
+/// Cuts the chunks of some parts, in their order.
+pub(super) fn pieces<'a>(parts: &'a [LoadedPart<'_>], bounds: &Bounds) -> Vec<Piece<'a>> {
+    let most = (bounds.piece_bytes / bounds.chunk_bytes).max(1);
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    for LoadedPart { part, encrypted, chunks } in parts {
+        let Some(encrypted) = encrypted else { continue };
+        let at_once = table::chunks_at_once(chunks.len(), bounds.threads);
+        let at_once = at_once.min(usize::try_from(most).unwrap_or(usize::MAX));
+        for of_run in chunks.chunk_by(|before, after| before.run == after.run) {
+            for chunks in of_run.chunks(at_once) {
+                let Some(run) = chunks.first().map(|chunk| chunk.run) else { continue };
+                let (span, count) = (Span { part: *part, encrypted, chunks }, chunks.len() as u64);
+                match pieces.last_mut() {
+                    Some(piece) if piece.run == run && piece.chunks + count <= most => {
+                        piece.spans.push(span);
+                        piece.chunks += count;
+                    }
+                    _ => pieces.push(Piece { run, spans: vec![span], chunks: count }),
+                }
+            }
+        }
+    }
+    pieces
+}
+
+impl<'a> Span<'a> {
+    /// Reads its chunks.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`], [`ExecError::Io`]; those of [`Stop::check`].
+    pub(super) fn read(&self, columns: &[EncodingId], stop: &Stop) -> Result<Vec<ChunkRow>, ExecError> {
+        stop.check()?;
+        let projection = table::projection((columns, &[]), self.chunks.iter().map(|chunk| chunk.index));
+        Ok(self.encrypted.chunks(&projection)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Its chunks as they were read, with the rows that count.
+    pub(super) fn inputs<'r>(
+        &self,
+        snapshot: &'r Snapshot,
+        columns: &'r [EncodingId],
+        rows: &'r [ChunkRow],
+    ) -> impl Iterator<Item = (ChunkInput<'r>, Option<&'a BooleanBuffer>)>
+    where
+        'a: 'r,
+    {
+        let part = self.part;
+        let input = move |row| ChunkInput { snapshot, part, columns, row };
+        rows.iter().map(input).zip(self.chunks.iter().map(|chunk| chunk.counted.as_ref()))
+    }
+}

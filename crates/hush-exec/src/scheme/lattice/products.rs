@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of products of ciphertexts.
+//!
+//! While chunks are added, sums are kept block by block as threads compute them; at the end they are polynomials.
+
+use hush_plan::EncodingId;
+use hush_plan::plan::ProductSum;
+use hush_ring::{Eval, Poly, UniformSeed};
+use hush_rlwe::{
+    Body, ProductForm, ProductSums, StoredElement, decode_product, encode_product, product_bytes,
+};
+use hush_schemes::Values;
+use rayon::prelude::*;
+
+use super::super::{ProductChunk, ProductTotal, Products, RunningProducts};
+use super::seed_of;
+use crate::error::ExecError;
+use crate::job::Extent;
+use crate::packing::stored_body;
+use crate::stop::Stop;
+use crate::table::StoredBody;
+
+/// The sums of one run: of each block the components of every sum. Empty before anything is added.
+pub(crate) struct ProductBlocks(Vec<Vec<Vec<u64>>>);
+
+/// The components of every sum.
+pub(crate) struct ProductPolys(Vec<Vec<Poly<Eval>>>);
+
+/// Ring elements that count, with their masks, of one chunk.
+struct Loaded<'a> {
+    seed: UniformSeed,
+    bodies: Vec<Body<'a>>,
+    elements: Vec<(u32, Option<Poly<Eval>>)>,
+}
+
+impl Loaded<'_> {
+    fn stored(&self) -> impl Iterator<Item = StoredElement<'_>> {
+        let Self { seed, bodies, elements } = self;
+        elements.iter().map(|(element, mask)| StoredElement {
+            seed: *seed,
+            element: *element,
+            bodies,
+            mask: mask.as_ref(),
+        })
+    }
+}
+
+impl RunningProducts for ProductBlocks {
+    type Total = ProductPolys;
+
+    fn new(_: &Products) -> Self {
+        Self(Vec::new())
+    }
+
+    fn memory_bytes(products: &Products, threads: usize) -> Result<u64, ExecError> {
+        let sums = ProductSums::new(&products.ring, &products.evaluated, &[]).map_err(|_| INTERNAL)?;
+        let words = products.ring.poly_words() as u64;
+        let row_bytes = 8 * words / (sums.blocks() as u64).max(1);
+        let components = components(products);
+        let of_thread = products.shape.held.saturating_mul(ELEMENTS_AT_ONCE).saturating_add(components);
+        let threads = of_thread.saturating_mul(row_bytes).saturating_mul(threads as u64);
+        Ok(Self::Total::memory_bytes(products).saturating_mul(2).saturating_add(threads))
+    }
+
+    fn absorb(
+        &mut self,
+        products: &Products,
+        chunks: &[ProductChunk<'_>],
+        stop: &Stop,
+    ) -> Result<(), ExecError> {
+        let loaded: Vec<Loaded<'_>> =
+            chunks.par_iter().map(|chunk| load(products, chunk)).collect::<Result<_, _>>()?;
+        let elements: Vec<StoredElement<'_>> = loaded.iter().flat_map(Loaded::stored).collect();
+        let sums = ProductSums::new(&products.ring, &products.evaluated, &elements).map_err(|_| INTERNAL)?;
+        let limbs = products.ring.limbs();
+        let of_limb = (sums.blocks() / limbs.len().max(1)).max(1);
+        self.0.resize_with(sums.blocks(), Vec::new);
+        self.0.par_iter_mut().enumerate().try_for_each(|(block, totals)| {
+            stop.check()?;
+            let more = sums.block(block);
+            let Some(limb) = limbs.get(block / of_limb) else { return Err(INTERNAL) };
+            if totals.is_empty() {
+                *totals = more;
+            } else {
+                totals.iter_mut().zip(&more).for_each(|(total, more)| limb.add_assign(total, more));
+            }
+            Ok(())
+        })
+    }
+
+    fn finish(self, products: &Products) -> Result<ProductPolys, ExecError> {
+        if self.0.is_empty() {
+            let zero = |components: &usize| vec![Poly::zero(&products.ring); *components];
+            return Ok(ProductPolys(products.shape.components.iter().map(zero).collect()));
+        }
+        let sums = ProductSums::new(&products.ring, &products.evaluated, &[]).map_err(|_| INTERNAL)?;
+        sums.assemble(&self.0).map(ProductPolys).map_err(|_| INTERNAL)
+    }
+}
+
+/// The bodies of a chunk, and its ring elements in which something counts.
+fn load<'a>(products: &Products, chunk: &ProductChunk<'a>) -> Result<Loaded<'a>, ExecError> {
+    let (input, shape) = (&chunk.input, &products.shape);
+    let seed = seed_of(input)?;
+    let body = |column: &EncodingId| {
+        let place = (input.row.written, input.row.rows);
+        let (kind, id) = stored_body(*column, &shape.packing, shape.set, place).ok_or(INTERNAL)?;
+        let stored = StoredBody { blob: input.blob(*column)?, kind, id, index: input.row.index };
+        input.snapshot.body(input.part, &products.ring, stored)
+    };
+    let bodies = products.task.columns.iter().map(body).collect::<Result<_, _>>()?;
+    let count = shape.packing.element_count(shape.set, input.row.rows);
+    let elements = (0..count).filter_map(|element| {
+        let mask = mask(products, chunk, element as usize).transpose()?;
+        Some(mask.map(|mask| (element, mask)))
+    });
+    Ok(Loaded { seed, bodies, elements: elements.collect::<Result<_, _>>()? })
+}
+
+/// The mask of a ring element: `None` where nothing counts, `Some(None)` where every slot does.
+fn mask(
+    products: &Products,
+    chunk: &ProductChunk<'_>,
+    element: usize,
+) -> Result<Option<Option<Poly<Eval>>>, ExecError> {
+    let Some(counted) = chunk.counted else { return Ok(Some(None)) };
+    let degree = products.ring.degree();
+    let first = (element * degree).min(counted.len());
+    let rows = counted.slice(first, degree.min(counted.len() - first));
+    match rows.count_set_bits() {
+        0 => Ok(None),
+        all if all == degree => Ok(Some(None)),
+        _ => {
+            let bits: Vec<i64> = rows.iter().map(i64::from).collect();
+            let mask = products.encoder.encode_clear(0, Values::I64(&bits));
+            mask.map(|mask| Some(Some(mask))).map_err(|_| INTERNAL)
+        }
+    }
+}
+
+impl ProductTotal for ProductPolys {
+    fn decode(products: &Products, objects: &[&[u8]]) -> Option<Self> {
+        let sums = objects.par_iter().zip(&products.task.sums);
+        let decode = |(object, sum): (&&[u8], &ProductSum)| {
+            decode_product(object, &products.ring, &form(products, sum, Extent::Partial)).ok()
+        };
+        let sums = sums.map(decode).collect::<Option<Vec<_>>>()?;
+        (objects.len() == products.task.sums.len()).then_some(Self(sums))
+    }
+
+    fn add(&mut self, other: Self) -> Result<(), ExecError> {
+        let mut pairs = self.0.iter_mut().flatten().zip(other.0.iter().flatten());
+        pairs.try_for_each(|(mine, theirs)| mine.add_assign(theirs)).map_err(|_| INTERNAL)
+    }
+
+    fn encode(&self, products: &Products, extent: Extent) -> Result<Vec<Vec<u8>>, ExecError> {
+        let encode = |(components, sum): (&Vec<Poly<Eval>>, &ProductSum)| {
+            encode_product(&products.ring, components, &form(products, sum, extent)).map_err(|_| INTERNAL)
+        };
+        self.0.par_iter().zip(&products.task.sums).map(encode).collect()
+    }
+
+    fn object_bytes(products: &Products, sum: &ProductSum, extent: Extent) -> u64 {
+        product_bytes(&products.ring, &form(products, sum, extent)) as u64
+    }
+
+    fn memory_bytes(products: &Products) -> u64 {
+        components(products).saturating_mul(8 * products.ring.poly_words() as u64)
+    }
+}
+
+/// How a sum travels: as the plan says, or with residues that can be added. There are as many bits as components.
+fn form(products: &Products, sum: &ProductSum, extent: Extent) -> ProductForm {
+    match extent {
+        Extent::Whole => ProductForm::Rounded { bits: sum.bits.clone(), t: products.shape.prime },
+        Extent::Partial => ProductForm::Residues { components: sum.bits.len() as u8 },
+    }
+}
+
+/// Components of all sums.
+fn components(products: &Products) -> u64 {
+    products.shape.components.iter().map(|count| *count as u64).sum()
+}
+
+/// Ring elements whose factors are held at the same time ([`ProductSums`]).
+const ELEMENTS_AT_ONCE: u64 = 4;
+/// An error that tasks of checked form do not have.
+const INTERNAL: ExecError = ExecError::Internal { place: "sums of products" };

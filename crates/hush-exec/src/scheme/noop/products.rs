@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of products of plain values, slot by slot: padding is made of zeros, and counts where it would count in ciphertexts.
+
+use ethnum::I256;
+use hush_plan::EncodingId;
+use hush_plan::plan::{Factor, ProductSum};
+use rayon::prelude::*;
+
+use super::super::{ChunkInput, DAMAGED, ProductChunk, ProductTotal, Products, RunningProducts};
+use super::values;
+use crate::error::ExecError;
+use crate::job::Extent;
+use crate::plain::{PlainSum, PlainValues};
+use crate::stop::Stop;
+
+/// The sums of one run.
+pub(crate) struct PlainProducts(Vec<I256>);
+
+impl RunningProducts for PlainProducts {
+    type Total = Self;
+
+    fn new(products: &Products) -> Self {
+        Self(vec![I256::ZERO; products.task.sums.len()])
+    }
+
+    fn memory_bytes(_: &Products, _: usize) -> Result<u64, ExecError> {
+        Ok(0)
+    }
+
+    fn absorb(
+        &mut self,
+        products: &Products,
+        chunks: &[ProductChunk<'_>],
+        stop: &Stop,
+    ) -> Result<(), ExecError> {
+        let of_chunk = |chunk| {
+            stop.check()?;
+            chunk_sums(products, chunk)
+        };
+        let sums: Vec<Self> = chunks.par_iter().map(of_chunk).collect::<Result<_, _>>()?;
+        sums.into_iter().try_for_each(|sums| self.add(sums))
+    }
+
+    fn finish(self, _: &Products) -> Result<Self, ExecError> {
+        Ok(self)
+    }
+}
+
+fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProducts, ExecError> {
+    let column = |id: &EncodingId| exact(&chunk.input, *id);
+    let columns = products.task.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let mut sums = PlainProducts::new(products);
+    for row in 0..chunk.input.row_count() {
+        if chunk.counted.is_none_or(|counted| row < counted.len() && counted.value(row)) {
+            let values: Vec<I256> = columns.iter().filter_map(|column| column.get(row)).copied().collect();
+            sums.add(slot(products, &values)?)?;
+        }
+    }
+    if chunk.counted.is_none() {
+        let rows = chunk.input.row.rows;
+        let elements = products.shape.packing.element_count(products.shape.set, rows);
+        let padding = u64::from(elements) * products.ring.degree() as u64 - u64::from(rows);
+        let zeros = slot(products, &vec![I256::ZERO; columns.len()])?.0;
+        let times = |value: I256| value.checked_mul(I256::from(padding)).ok_or(RANGE);
+        sums.add(PlainProducts(zeros.into_iter().map(times).collect::<Result<_, _>>()?))?;
+    }
+    Ok(sums)
+}
+
+/// What each sum has of one slot.
+fn slot(products: &Products, columns: &[I256]) -> Result<PlainProducts, ExecError> {
+    let mut factors: Vec<I256> = Vec::with_capacity(products.task.factors.len());
+    for factor in &products.task.factors {
+        let value = value(factor, columns, &factors)?;
+        factors.push(value);
+    }
+    let sum = |sum: &ProductSum| {
+        let factor = factors.get(sum.factor).copied().ok_or(DAMAGED)?;
+        let Some(measure) = sum.measure else { return Ok(factor) };
+        factor.checked_mul(*columns.get(measure).ok_or(DAMAGED)?).ok_or(RANGE)
+    };
+    Ok(PlainProducts(products.task.sums.iter().map(sum).collect::<Result<_, _>>()?))
+}
+
+fn value(factor: &Factor, columns: &[I256], earlier: &[I256]) -> Result<I256, ExecError> {
+    let both =
+        |left, right| Ok::<_, ExecError>((value(left, columns, earlier)?, value(right, columns, earlier)?));
+    match factor {
+        Factor::Column(place) => columns.get(*place).copied().ok_or(DAMAGED),
+        Factor::Constant(integer) => Ok(I256::from(*integer)),
+        Factor::Earlier(number) => earlier.get(*number).copied().ok_or(DAMAGED),
+        Factor::Add(left, right) => both(left, right).and_then(|(l, r)| l.checked_add(r).ok_or(RANGE)),
+        Factor::Mul(left, right) => both(left, right).and_then(|(l, r)| l.checked_mul(r).ok_or(RANGE)),
+        Factor::Sub(left, right) => both(left, right).and_then(|(l, r)| l.checked_sub(r).ok_or(RANGE)),
+    }
+}
+
+fn exact(chunk: &ChunkInput<'_>, column: EncodingId) -> Result<Vec<I256>, ExecError> {
+    match values(chunk, column)? {
+        PlainValues::Exact(values) if values.len() == chunk.row_count() => Ok(values),
+        _ => Err(DAMAGED),
+    }
+}
+
+impl ProductTotal for PlainProducts {
+    fn decode(products: &Products, objects: &[&[u8]]) -> Option<Self> {
+        let exact = |object: &&[u8]| match PlainSum::decode(object) {
+            Some(PlainSum::Exact(sum)) => Some(sum),
+            _ => None,
+        };
+        let sums = objects.iter().map(exact).collect::<Option<Vec<_>>>()?;
+        (sums.len() == products.task.sums.len()).then_some(Self(sums))
+    }
+
+    fn add(&mut self, other: Self) -> Result<(), ExecError> {
+        for (sum, term) in self.0.iter_mut().zip(other.0) {
+            *sum = sum.checked_add(term).ok_or(RANGE)?;
+        }
+        Ok(())
+    }
+
+    fn encode(&self, _: &Products, _: Extent) -> Result<Vec<Vec<u8>>, ExecError> {
+        Ok(self.0.iter().map(|sum| PlainSum::Exact(*sum).encode().to_vec()).collect())
+    }
+
+    fn object_bytes(_: &Products, _: &ProductSum, _: Extent) -> u64 {
+        PlainSum::BYTES as u64
+    }
+
+    fn memory_bytes(products: &Products) -> u64 {
+        (products.task.sums.len() * size_of::<I256>()) as u64
+    }
+}
+
+/// The error of numbers beyond 255 bits.
+const RANGE: ExecError = ExecError::Internal { place: "range of a sum" };

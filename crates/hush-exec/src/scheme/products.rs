@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums of products, ready to be evaluated on chunk after chunk.
+
+use arrow::buffer::BooleanBuffer;
+use hush_plan::EncodingId;
+use hush_plan::plan::{Factor, ProductSum, ProductsTask};
+use hush_ring::Ring;
+use hush_rlwe::{self as rlwe, ProductTask};
+use hush_schemes::bgv::slots::SlotEncoder;
+
+use super::ChunkInput;
+use crate::conform::ProductsShape;
+use crate::error::ExecError;
+use crate::job::Extent;
+use crate::stop::Stop;
+use crate::table;
+
+/// A task on products with the tables that its evaluation needs.
+pub(crate) struct Products {
+    pub(crate) task: ProductsTask,
+    pub(crate) shape: ProductsShape,
+    pub(crate) ring: Ring,
+    /// The columns, each once and ascending.
+    pub(crate) columns: Vec<EncodingId>,
+    pub(super) encoder: SlotEncoder,
+    pub(super) evaluated: ProductTask,
+}
+
+/// A chunk of which rows count.
+pub(crate) struct ProductChunk<'a> {
+    pub(crate) input: ChunkInput<'a>,
+    /// A bit for each row; padding does not count then. `None`: every slot counts, padding too.
+    pub(crate) counted: Option<&'a BooleanBuffer>,
+}
+
+/// The sums of one run, while chunks are added.
+pub(crate) trait RunningProducts: Send + Sized {
+    /// What they are at the end.
+    type Total: ProductTotal;
+
+    /// Sums of nothing yet.
+    fn new(products: &Products) -> Self;
+
+    /// Memory of one run's sums, and of evaluation on so many threads.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    fn memory_bytes(products: &Products, threads: usize) -> Result<u64, ExecError>;
+
+    /// Adds the products in some chunks, on all threads of the pool.
+    ///
+    /// # Errors
+    /// [`ExecError::Corrupt`] if a column does not fit the manifest; [`ExecError::Internal`]; those of [`Stop::check`].
+    fn absorb(
+        &mut self,
+        products: &Products,
+        chunks: &[ProductChunk<'_>],
+        stop: &Stop,
+    ) -> Result<(), ExecError>;
+
+    /// The finished sums.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    fn finish(self, products: &Products) -> Result<Self::Total, ExecError>;
+}
+
+/// The sums of one run, as partial answers carry and add them.
+pub(crate) trait ProductTotal: Send + Sized {
+    /// Reads the objects that a partial answer has of a run, one for each sum; `None` if they are none of the task.
+    fn decode(products: &Products, objects: &[&[u8]]) -> Option<Self>;
+
+    /// Adds the sums over other chunks of the run.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for sums of another task, and in dry runs for sums beyond 255 bits.
+    fn add(&mut self, other: Self) -> Result<(), ExecError>;
+
+    /// The objects of an answer, rounded, or of a partial one, with residues.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    fn encode(&self, products: &Products, extent: Extent) -> Result<Vec<Vec<u8>>, ExecError>;
+
+    /// Bytes of the object of a sum.
+    fn object_bytes(products: &Products, sum: &ProductSum, extent: Extent) -> u64;
+
+    /// Memory of the sums of a run.
+    fn memory_bytes(products: &Products) -> u64;
+}
+
+impl Products {
+    /// Prepares a task that fits its table.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if ring and prime do not go together, which the checks of manifest and plan rule out.
+    pub(crate) fn new(task: &ProductsTask, shape: ProductsShape) -> Result<Self, ExecError> {
+        let ring = table::ring(shape.set)?;
+        let encoder = SlotEncoder::new(&ring, &[shape.prime]);
+        let encoder = encoder.map_err(|_| ExecError::Internal { place: "slot encoder" })?;
+        let mut columns = task.columns.clone();
+        columns.sort_unstable();
+        columns.dedup();
+        let evaluated = product_task(task)?;
+        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated })
+    }
+
+    /// Bytes of the columns of a full chunk.
+    pub(crate) fn chunk_bytes(&self) -> u64 {
+        let elements = self.shape.packing.element_count(self.shape.set, hush_table::CHUNK_ROWS);
+        let element = self.shape.packing.element_bytes(self.shape.set, None) as u64;
+        (self.columns.len() as u64).saturating_mul(u64::from(elements)).saturating_mul(element)
+    }
+
+    /// Bytes of one run's objects.
+    pub(crate) fn run_bytes<T: ProductTotal>(&self, extent: Extent) -> u64 {
+        self.task.sums.iter().map(|sum| T::object_bytes(self, sum, extent)).sum()
+    }
+}
+
+/// The task as it is evaluated.
+///
+/// # Errors
+/// [`ExecError::Internal`] for a task that does not conform.
+fn product_task(task: &ProductsTask) -> Result<ProductTask, ExecError> {
+    let factors: Vec<rlwe::Factor> = task.factors.iter().map(factor).collect();
+    let sum = |sum: &ProductSum| rlwe::ProductSum { factor: sum.factor, measure: sum.measure };
+    let sums = task.sums.iter().map(sum).collect();
+    ProductTask::new(&factors, sums, task.columns.len())
+        .map_err(|_| ExecError::Internal { place: "sums of products" })
+}
+
+fn factor(of: &Factor) -> rlwe::Factor {
+    let both = |left: &Factor, right: &Factor| (Box::new(factor(left)), Box::new(factor(right)));
+    match of {
+        Factor::Column(place) => rlwe::Factor::Stored(*place),
+        Factor::Constant(integer) => rlwe::Factor::Constant(*integer),
+        Factor::Earlier(number) => rlwe::Factor::Earlier(*number),
+        Factor::Add(left, right) => {
+            let (left, right) = both(left, right);
+            rlwe::Factor::Add(left, right)
+        }
+        Factor::Mul(left, right) => {
+            let (left, right) = both(left, right);
+            rlwe::Factor::Mul(left, right)
+        }
+        Factor::Sub(left, right) => {
+            let (left, right) = both(left, right);
+            rlwe::Factor::Sub(left, right)
+        }
+    }
+}

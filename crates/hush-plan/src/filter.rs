@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Conditions that a server evaluates on encrypted columns, without keys: flags of values, whose sums and products are conditions, and measures in
+//! limbs that are multiplied by them and added up over all rows.
+//!
+//! ```text
+//! schema `filter`, `measure` ─ FilterShape::of ─▶ codes × lanes ─ quantities ─▶ Quantity::{Flag, Valid, Limb} in slots, one secret
+//! query ─ compile ─▶ clear condition │ polynomial in flags (server) │ the rest, on sums (owner)
+//! ```
+//!
+//! *Source.* docs/math/products.md: degree, noise and limbs.
+
+mod altered;
+mod code;
+mod condition;
+mod term;
+
+use hush_params::{ParamSet, noise, presets};
+use num_bigint::BigInt;
+use num_traits::Signed;
+use sqlparser::ast::Expr;
+
+pub use altered::{altered, forget_lost};
+pub use code::Code;
+pub(crate) use term::{Space, Term};
+
+use crate::cube::{CubeFault, CubeShape, Lane, OnCells, compile_on, lanes_over, view_of};
+use crate::error::Clause;
+use crate::fetch::{and, conjuncts};
+use crate::layout::Needs;
+use crate::one_hot::is_wanted;
+use crate::packing::slots::{FILTER_PRIME, has_slots};
+use crate::quantity::Quantity;
+use crate::schema::cube::{Cube, Dimension};
+use crate::schema::file::SchemaError;
+use crate::schema::{Column, FilterFault, Protection, Purpose, Schema};
+use crate::sql::clear::encrypted_in;
+use crate::sql::{Query, columns_of};
+
+/// Most encoded columns of all filters and measures of a table.
+pub const MAX_FILTER_COLUMNS: usize = 2048;
+/// Most cells of a question.
+pub(crate) const MAX_FILTER_CELLS: u32 = 256;
+/// Factors of the products that parameters are chosen for, where there could be more.
+const USUAL_DEGREE: usize = 5;
+/// Rows of a ring element, in the rings that are used most.
+const ELEMENT_ROWS: u64 = 8192;
+/// Fewest and most ring elements that are added up in one answer.
+const ELEMENTS: (u64, u64) = (16, 1024);
+
+/// The filters and measures of a schema worked out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterShape {
+    /// The columns that conditions may be on.
+    pub(crate) codes: Vec<Code>,
+    /// What is added up beside rows.
+    pub(crate) lanes: Vec<Lane>,
+    /// Bits of a limb.
+    limb_bits: u8,
+}
+
+impl FilterShape {
+    /// Works them out.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(schema: &Schema) -> Result<Self, FilterFault> {
+        let mut codes: Vec<Code> = Vec::new();
+        for dimension in schema.all_filters() {
+            if codes.iter().any(|code| code.column == dimension.column) {
+                return Err(FilterFault::Twice { column: dimension.column });
+            }
+            codes.push(Code::of(schema, &dimension)?);
+        }
+        let measures = schema.all_measures();
+        let lanes = if measures.is_empty() {
+            Vec::new()
+        } else {
+            lanes_over(schema, &measures, schema.max_rows.max(1)).map_err(FilterFault::Measure)?
+        };
+        let is_measured = |lane: &Lane| lane.quantity.is_some() && is_wanted(schema, &measures, lane);
+        let elements = schema.max_rows.div_ceil(ELEMENT_ROWS).next_power_of_two();
+        let shape = Self {
+            codes,
+            lanes: lanes.into_iter().filter(is_measured).collect(),
+            limb_bits: bits_of_limbs(elements.clamp(ELEMENTS.0, ELEMENTS.1)),
+        };
+        let found = shape.quantities().len();
+        if found > MAX_FILTER_COLUMNS {
+            let bytes = found as f64 * shape.set().map_or(0.0, bytes_of_value);
+            return Err(FilterFault::TooManyColumns {
+                found,
+                bytes: bytes as u64,
+                limit: MAX_FILTER_COLUMNS,
+            });
+        }
+        Ok(shape)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.codes.is_empty() && self.lanes.is_empty()
+    }
+
+    /// What is encrypted for them.
+    pub fn quantities(&self) -> Vec<Quantity> {
+        let flags = self.codes.iter().flat_map(Code::quantities);
+        let limbs = self.lanes.iter().flat_map(|lane| {
+            let places = self.limbs_of(lane);
+            lane.quantity.iter().flat_map(move |quantity| {
+                (0..places).map(|place| limb_of(quantity, self.limb_bits, place)).collect::<Vec<_>>()
+            })
+        });
+        flags.chain(limbs).collect()
+    }
+
+    /// Limbs of a lane.
+    fn limbs_of(&self, lane: &Lane) -> u8 {
+        limbs_of(&lane.row.max_abs(), self.limb_bits)
+    }
+
+    /// The parameter set: with the fewest bytes for a value of those that hold a condition on every column times a measure, or products of
+    /// [`USUAL_DEGREE`] where that is less; with room for a mask of clear columns where a set of the same ring has it.
+    pub(crate) fn set(&self) -> Option<&'static ParamSet> {
+        let fits = |set: &&ParamSet, is_masked: bool| {
+            let space = space_of(set);
+            let bound = self.phase_log2(space);
+            let mask = if is_masked { mask_log2(space) } else { 0.0 };
+            bound + mask + (ELEMENTS.1 as f64).log2() <= set.log_q() - 1.0
+        };
+        let possible = || presets().iter().filter(|set| set.security_bits() >= 128 && has_slots(set));
+        let smallest = |is_masked| {
+            let fitting = possible().filter(|set| fits(set, is_masked));
+            fitting.min_by(|one, other| bytes_of_value(one).total_cmp(&bytes_of_value(other)))
+        };
+        let plain = smallest(false)?;
+        Some(smallest(true).filter(|masked| masked.degree() == plain.degree()).unwrap_or(plain))
+    }
+
+    /// The bound on a product of so many differences of flags, and of a measure.
+    fn phase_log2(&self, space: Space) -> f64 {
+        let fresh = noise::bgv_fresh_phase_log2(space.t_log2);
+        let digits: usize = self.codes.iter().map(Code::degree).sum();
+        let digits = digits.min(USUAL_DEGREE - usize::from(!self.lanes.is_empty()));
+        let factors = std::iter::repeat_n(fresh + 1.0, digits);
+        let factors = factors.chain((!self.lanes.is_empty()).then_some(fresh));
+        let product = |left, right| noise::product_phase_log2(space.degree, left, right);
+        factors.reduce(product).unwrap_or(fresh)
+    }
+}
+
+/// The ring and the plaintext modulus of filters.
+pub(crate) fn space_of(set: &ParamSet) -> Space {
+    Space { degree: set.degree(), t_log2: (FILTER_PRIME as f64).log2() }
+}
+
+/// What a mask of clear columns multiplies a phase by: its message is centred, and it has no error.
+pub(crate) fn mask_log2(space: Space) -> f64 {
+    noise::product_phase_log2(space.degree, space.t_log2 - 1.0, 0.0)
+}
+
+/// Bytes of a stored value.
+fn bytes_of_value(set: &ParamSet) -> f64 {
+    hush_params::size::poly_bytes(set) as f64 / set.degree() as f64
+}
+
+/// Bits of a limb of which so many rows may share a slot: sums stay below half of the prime.
+fn bits_of_limbs(elements: u64) -> u8 {
+    1 + ((FILTER_PRIME - 1) / 2 / elements.max(1)).max(1).ilog2() as u8
+}
+
+/// Ring elements whose limbs of so many bits add up below half of the prime.
+pub(crate) fn elements_of_limbs(bits: u8) -> u64 {
+    (((FILTER_PRIME - 1) / 2) >> bits.saturating_sub(1)).max(1)
+}
+
+/// Limbs of numbers up to a bound.
+pub(crate) fn limbs_of(max_abs: &BigInt, bits: u8) -> u8 {
+    // Digits of both signs reach half as far up as others.
+    u8::try_from((max_abs.abs().bits() + 2).div_ceil(u64::from(bits.max(2)))).unwrap_or(u8::MAX)
+}
+
+/// One limb.
+pub(crate) fn limb_of(quantity: &Quantity, bits: u8, place: u8) -> Quantity {
+    Quantity::Limb { quantity: Box::new(quantity.clone()), bits, place }
+}
+
+/// Checks that there can be the filters and measures of a schema.
+///
+/// # Errors
+/// [`SchemaError::Filter`] for the first that cannot be.
+pub fn check(schema: &Schema) -> Result<(), SchemaError> {
+    // A purpose asks for an encrypted column; texts have to be listed, and clear columns need nothing.
+    let asks = |column: &&Column| {
+        column.purposes.iter().any(|purpose| matches!(purpose, Purpose::Filter | Purpose::Measure))
+    };
+    let fault = schema.columns.iter().filter(asks).find_map(|column| match column.protect {
+        Protection::Clear => Some(FilterFault::NotHidden { column: column.name.clone() }),
+        Protection::Seal => Some(FilterFault::Sealed { column: column.name.clone() }),
+        Protection::Decide | Protection::Drop | Protection::Encrypt => None,
+    });
+    let checked = fault.map_or_else(|| FilterShape::of(schema).map(|_| ()), Err);
+    checked.map_err(|fault| SchemaError::Filter { fault })
+}
+
+/// The texts of filters as dimensions: a row with any other has no flag.
+///
+/// # Errors
+/// [`CubeFault`], none for a schema that was checked.
+pub fn unbounded(schema: &Schema) -> Result<CubeShape, CubeFault> {
+    let listed = schema.filters.iter().filter(|filter| filter.lists_texts());
+    let axes = listed.map(|filter| crate::cube::Axis::of(schema, filter)).collect::<Result<_, _>>()?;
+    Ok(CubeShape { axes, lanes: Vec::new() })
+}
+
+impl Needs {
+    /// Adds what the filters and measures of a schema need. Where they cannot be, nothing; [`check`] refuses them.
+    pub fn add_filters(&mut self, schema: &Schema) {
+        if let Ok(shape) = FilterShape::of(schema) {
+            self.filtered.extend(shape.quantities());
+        }
+    }
+}
+
+const OTHER_CONDITION: &str = "its condition is not made of comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
+const OTHER_SUMS: &str =
+    "it is not made of sums of what the schema measures, in groups of columns for \"filter\"";
+
+/// A question whose conditions flags decide.
+pub(crate) struct Asked {
+    /// The condition that clear columns decide.
+    pub(crate) filter: Option<Expr>,
+    /// The polynomial of the rest.
+    pub(crate) condition: Term,
+    /// The cells of the columns that the rest of the question reads.
+    pub(crate) shape: CubeShape,
+    /// For each cell the polynomial that is 1 in it.
+    pub(crate) cells: Vec<Term>,
+    pub(crate) on_cells: OnCells,
+}
+
+/// A query of a table of so many rows as conditions in flags, and the rest of it on the cells of columns that have flags.
+///
+/// # Errors
+/// Why that does not answer it, in words.
+pub(crate) fn compile(
+    schema: &Schema,
+    shape: &FilterShape,
+    query: &Query,
+    rows: u64,
+) -> Result<Asked, &'static str> {
+    let conditions = query.filter.iter().flat_map(conjuncts);
+    let (clear, hidden): (Vec<&Expr>, Vec<&Expr>) =
+        conditions.partition(|condition| matches!(encrypted_in(schema, condition, Clause::Where), Ok(None)));
+    let condition = match hidden.into_iter().cloned().reduce(and) {
+        Some(condition) => condition::polynomial(&shape.codes, &condition).ok_or(OTHER_CONDITION)?,
+        None => Term::Constant(1),
+    };
+    let rest = Query { filter: None, ..query.clone() };
+    let used = rest.columns();
+    let keys: Vec<String> = rest.keys.iter().flat_map(columns_of).collect();
+    let summed: Vec<&str> =
+        shape.lanes.iter().flat_map(|lane| lane.quantity.iter().flat_map(Quantity::columns)).collect();
+    // A column of both kinds is added up, unless the question cannot be answered so.
+    let is_used = |name: &String| used.contains(name);
+    let is_key = |name: &String| keys.contains(name);
+    let is_free = |name: &String| is_used(name) && !summed.contains(&name.as_str());
+    let choices: [&dyn Fn(&String) -> bool; 3] = [&is_key, &|name| is_key(name) || is_free(name), &is_used];
+    let (cube, on_cells) = choices
+        .into_iter()
+        .find_map(|is_axis| on_cells(schema, shape, &rest, rows, is_axis))
+        .ok_or(OTHER_SUMS)?;
+    match condition {
+        // A formula that reads nothing would tell the server so.
+        Term::Constant(0) => return Err("no row can match its condition"),
+        Term::Constant(_) if cube.axes.is_empty() => {
+            return Err("it has no condition on a column for \"filter\", and no group by one");
+        }
+        _ => {}
+    }
+    let cells = flags_of_cells(shape, &cube).ok_or(OTHER_SUMS)?;
+    Ok(Asked { filter: clear.into_iter().cloned().reduce(and), condition, shape: cube, cells, on_cells })
+}
+
+/// A query without its condition, on the cells of some of the columns that have flags.
+fn on_cells(
+    schema: &Schema,
+    shape: &FilterShape,
+    query: &Query,
+    rows: u64,
+    is_axis: &dyn Fn(&String) -> bool,
+) -> Option<(CubeShape, OnCells)> {
+    let by: Vec<Dimension> = schema.all_filters().into_iter().filter(|by| is_axis(&by.column)).collect();
+    let axes = by.iter().map(|dimension| crate::cube::Axis::of(schema, dimension));
+    let axes = axes.collect::<Result<Vec<_>, CubeFault>>().ok()?;
+    let cells = axes.iter().fold(1_u64, |cells, axis| cells.saturating_mul(axis.len() as u64));
+    if cells > u64::from(MAX_FILTER_CELLS) {
+        return None;
+    }
+    let view = view_of(schema, &Cube { by, sum: schema.all_measures(), max_cell_rows: None }).ok()?;
+    let counted = lanes_over(schema, &[], rows.max(1)).ok()?;
+    let lanes = counted.into_iter().chain(shape.lanes.iter().cloned()).collect();
+    let cube = CubeShape { axes, lanes };
+    let on_cells = compile_on(&view, &cube, query, rows)?;
+    Some((cube, on_cells))
+}
+
+/// For each cell the polynomial that is 1 in it.
+fn flags_of_cells(shape: &FilterShape, cube: &CubeShape) -> Option<Vec<Term>> {
+    let mut cells = vec![Term::Constant(1)];
+    for axis in &cube.axes {
+        let code = shape.codes.iter().find(|code| code.column == axis.column)?;
+        let flag = |cell: usize| match axis.cell_of_missing() {
+            Some(missing) if missing == cell => Term::Constant(1).minus(code.valid()),
+            _ => code.within(&[(cell as u64, cell as u64)]),
+        };
+        let flags: Vec<Term> = (0..axis.len()).map(flag).collect();
+        cells = cells
+            .iter()
+            .flat_map(|before| {
+                flags.iter().map(|flag| before.clone().times(flag.clone())).collect::<Vec<_>>()
+            })
+            .collect();
+    }
+    Some(cells)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Filters and measures of altered schemas: they follow the names of their columns, and go with them.
+
+use super::Code;
+use crate::cube::{lanes_over, sums_after};
+use crate::schema::Schema;
+use crate::schema::alter::Alteration;
+use crate::schema::cube::Dimension;
+
+/// Gives an altered schema the filters and measures that the one before had, as far as there can be such.
+pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
+    let after = |filter: &Dimension| {
+        let column = alteration.name_after(&filter.column)?;
+        Some(Dimension { column, grain: filter.grain.clone() })
+    };
+    next.filters = before.filters.iter().filter_map(after).collect();
+    let measure = |text: &String| sums_after(before, std::slice::from_ref(text), alteration)?.pop();
+    next.measures = before.measures.iter().filter_map(measure).collect();
+    forget_lost(next);
+}
+
+/// Forgets those whose columns are no longer such that there can be one.
+pub fn forget_lost(schema: &mut Schema) {
+    let (mut filters, mut measures) =
+        (std::mem::take(&mut schema.filters), std::mem::take(&mut schema.measures));
+    filters.retain(|filter| Code::of(schema, filter).is_ok());
+    measures.retain(|text| lanes_over(schema, std::slice::from_ref(text), schema.max_rows.max(1)).is_ok());
+    (schema.filters, schema.measures) = (filters, measures);
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How the values of a column are written in flags, so that a comparison with a constant is a choice among them.
+//!
+//! *Numbers.* The place of a value is how far it lies above the least one. Its digits, most significant first, are written as a thermometer: for each
+//! digit the flags `T_c = [digit ≥ c]` for c from 1 to base − 1. `T_0` is 1 where there is a value, and `T_base` is 0.
+//!
+//! *Texts.* A flag for each: there is no order.
+//!
+//! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
+
+use super::term::Term;
+use crate::quantity::{DigitFlag, Flag, FlagOf, Quantity};
+use crate::schema::cube::{Dimension, Grain};
+use crate::schema::units::{column_bounds, type_bounds};
+use crate::schema::{Column, ColumnType, FilterFault, Protection, Schema};
+
+/// Most values of a digit.
+const MAX_BASE: u64 = 64;
+/// Most digits.
+const MAX_DIGITS: u32 = 4;
+/// Most texts.
+const MAX_TEXTS: usize = 256;
+
+/// A column that conditions may be on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Code {
+    /// The column.
+    pub(crate) column: String,
+    pub(crate) kind: ColumnType,
+    pub(crate) nullable: bool,
+    values: Values,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Values {
+    Digits {
+        low: i128,
+        count: u64,
+        /// Most significant first.
+        digits: Vec<Digit>,
+    },
+    Texts(Vec<String>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Digit {
+    step: u64,
+    base: u64,
+}
+
+/// Places from one to another, both included.
+pub(crate) type Places = (u64, u64);
+
+impl Code {
+    /// The code of a column.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(schema: &Schema, dimension: &Dimension) -> Result<Self, FilterFault> {
+        let Dimension { column: name, grain } = dimension;
+        let column = schema.columns.iter().find(|column| column.name == *name);
+        let column = column.ok_or_else(|| FilterFault::NoColumn { column: name.clone() })?;
+        match (column.protect, grain) {
+            (Protection::Encrypt, _) | (Protection::Seal, Grain::Texts(_)) => {}
+            (Protection::Seal, _) => return Err(FilterFault::Sealed { column: name.clone() }),
+            (Protection::Clear | Protection::Decide | Protection::Drop, _) => {
+                return Err(FilterFault::NotHidden { column: name.clone() });
+            }
+        }
+        let values = match grain {
+            Grain::Texts(texts) => texts_of(column, texts)?,
+            Grain::Each => digits_of(column)?,
+            Grain::Bins(_) | Grain::Month | Grain::Quarter | Grain::Year => {
+                return Err(FilterFault::Grain { column: name.clone() });
+            }
+        };
+        Ok(Self { column: name.clone(), kind: column.kind, nullable: column.nullable, values })
+    }
+
+    /// Factors of the product that a condition on it is, at most.
+    pub(crate) fn degree(&self) -> usize {
+        match &self.values {
+            Values::Digits { digits, .. } => digits.len(),
+            Values::Texts(_) => 1,
+        }
+    }
+
+    /// Values.
+    pub(crate) fn count(&self) -> u64 {
+        match &self.values {
+            Values::Digits { count, .. } => *count,
+            Values::Texts(texts) => texts.len() as u64,
+        }
+    }
+
+    /// Whether values have an order that flags know.
+    pub(crate) fn is_ordered(&self) -> bool {
+        matches!(self.values, Values::Digits { .. })
+    }
+
+    /// The least value, of numbers.
+    pub(crate) fn low(&self) -> i128 {
+        match &self.values {
+            Values::Digits { low, .. } => *low,
+            Values::Texts(_) => 0,
+        }
+    }
+
+    /// The place of a text.
+    pub(crate) fn place_of_text(&self, text: &str) -> Option<u64> {
+        match &self.values {
+            Values::Digits { .. } => None,
+            Values::Texts(texts) => texts.iter().position(|known| known == text).map(|place| place as u64),
+        }
+    }
+
+    /// What is encrypted of it: all flags, and where there is a value.
+    pub(crate) fn quantities(&self) -> Vec<Quantity> {
+        let valid = (self.nullable && self.is_ordered()).then(|| Quantity::Valid(self.column.clone()));
+        let flags: Vec<Quantity> = match &self.values {
+            Values::Digits { digits, .. } => {
+                let of_digit =
+                    |digit: &Digit| (1..digit.base).map(|least| self.flag(*digit, least)).collect::<Vec<_>>();
+                digits.iter().flat_map(of_digit).collect()
+            }
+            Values::Texts(texts) => texts.iter().map(|text| self.text(text)).collect(),
+        };
+        valid.into_iter().chain(flags).collect()
+    }
+
+    /// 1 where there is a value.
+    pub(crate) fn valid(&self) -> Term {
+        match &self.values {
+            _ if !self.nullable => Term::Constant(1),
+            Values::Digits { .. } => Term::Stored(Quantity::Valid(self.column.clone())),
+            // Every value has a flag.
+            Values::Texts(texts) => Term::sum(texts.iter().map(|text| Term::Stored(self.text(text)))),
+        }
+    }
+
+    /// 1 where the value is at one of these places, which rise and do not meet.
+    pub(crate) fn within(&self, places: &[Places]) -> Term {
+        let taken: u64 = places.iter().map(|(first, last)| last - first + 1).sum();
+        match &self.values {
+            Values::Digits { digits, .. } => {
+                let ranges = places.iter().map(|(first, last)| {
+                    if first == last && digits.len() > 1 && *first > 0 && *last + 1 < self.count() {
+                        return self.equal(digits, *first);
+                    }
+                    self.from(digits, *first).minus(self.from(digits, last + 1))
+                });
+                Term::sum(ranges)
+            }
+            Values::Texts(texts) => {
+                let is_taken =
+                    |place: u64| places.iter().any(|(first, last)| (*first..=*last).contains(&place));
+                let of = |taken: bool| {
+                    let some = texts.iter().zip(0..).filter(move |(_, place)| is_taken(*place) == taken);
+                    Term::sum(some.map(|(text, _)| Term::Stored(self.text(text))))
+                };
+                if 2 * taken > self.count() && !self.nullable {
+                    self.valid().minus(of(false))
+                } else {
+                    of(true)
+                }
+            }
+        }
+    }
+
+    /// 1 where the place is at least this one.
+    fn from(&self, digits: &[Digit], place: u64) -> Term {
+        if place >= self.count() {
+            return Term::Constant(0);
+        }
+        // From the last digit to the first; `None` as long as all digits are 0, so that every value will do.
+        let mut found: Option<Term> = None;
+        for digit in digits.iter().rev() {
+            let least = place / digit.step % digit.base;
+            found = match found {
+                None if least == 0 => None,
+                None => Some(self.at_least(*digit, least)),
+                Some(rest) => {
+                    let (this, next) = (self.at_least(*digit, least), self.at_least(*digit, least + 1));
+                    Some(next.clone().plus(this.minus(next).times(rest)))
+                }
+            };
+        }
+        found.unwrap_or_else(|| self.valid())
+    }
+
+    /// 1 where the place is this one.
+    fn equal(&self, digits: &[Digit], place: u64) -> Term {
+        let of_digit = |digit: &Digit| {
+            let value = place / digit.step % digit.base;
+            self.at_least(*digit, value).minus(self.at_least(*digit, value + 1))
+        };
+        Term::product(digits.iter().map(of_digit))
+    }
+
+    fn at_least(&self, digit: Digit, least: u64) -> Term {
+        match least {
+            0 => self.valid(),
+            least if least >= digit.base => Term::Constant(0),
+            least => Term::Stored(self.flag(digit, least)),
+        }
+    }
+
+    fn flag(&self, Digit { step, base }: Digit, least: u64) -> Quantity {
+        let of = FlagOf::Digit(DigitFlag { low: self.low(), step, base, least });
+        Quantity::Flag(Flag { column: self.column.clone(), of })
+    }
+
+    fn text(&self, text: &str) -> Quantity {
+        Quantity::Flag(Flag { column: self.column.clone(), of: FlagOf::Text(text.to_owned()) })
+    }
+}
+
+/// As few digits as keep each below its bound, all about as large: then there are the fewest flags.
+fn digits_of(column: &Column) -> Result<Values, FilterFault> {
+    let name = || column.name.clone();
+    let bounds = column_bounds(column).filter(|_| !column.is_approximate());
+    let bounds = match bounds {
+        Some(bounds) => bounds,
+        None if type_bounds(column.kind).is_none() && !column.is_approximate() => {
+            return Err(FilterFault::NoValues { column: name() });
+        }
+        None => return Err(FilterFault::Approximate { column: name() }),
+    };
+    let most = MAX_BASE.pow(MAX_DIGITS);
+    let count = bounds.high.abs_diff(bounds.low).saturating_add(1);
+    let count = u64::try_from(count).ok().filter(|count| *count <= most);
+    let count = count.ok_or(FilterFault::TooManyValues { column: name(), limit: most })?;
+    let number = (1..=MAX_DIGITS).find(|digits| count <= MAX_BASE.pow(*digits)).unwrap_or(MAX_DIGITS);
+    let root = (1..=MAX_BASE).find(|base| base.pow(number) >= count).unwrap_or(MAX_BASE);
+    let mut digits = Vec::new();
+    let (mut step, mut left) = (1_u64, count);
+    for place in (1..=number).rev() {
+        // The last one is as large as is needed.
+        let base = if place == 1 { left } else { root.min(left) };
+        digits.push(Digit { step, base });
+        step *= base;
+        left = left.div_ceil(base);
+    }
+    digits.reverse();
+    Ok(Values::Digits { low: bounds.low, count, digits })
+}
+
+fn texts_of(column: &Column, texts: &[String]) -> Result<Values, FilterFault> {
+    let name = || column.name.clone();
+    if type_bounds(column.kind).is_some() || matches!(column.kind, ColumnType::Float { .. }) {
+        return Err(FilterFault::Grain { column: name() });
+    }
+    if texts.is_empty() {
+        return Err(FilterFault::NoValues { column: name() });
+    }
+    if texts.len() > MAX_TEXTS {
+        return Err(FilterFault::TooManyValues { column: name(), limit: MAX_TEXTS as u64 });
+    }
+    if (1..texts.len()).any(|place| texts[..place].contains(&texts[place])) {
+        return Err(FilterFault::Twice { column: name() });
+    }
+    Ok(Values::Texts(texts.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::tables::{column, nullable, ranged, schema};
+
+    /// What a term is for a value.
+    fn value(term: &Term, code: &Code, units: Option<i128>) -> i64 {
+        let known: BTreeMap<Quantity, i64> = code
+            .quantities()
+            .into_iter()
+            .map(|quantity| {
+                let set = match (&quantity, units) {
+                    (_, None) => false,
+                    (Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }), Some(units)) => flag.is_set(units),
+                    _ => true,
+                };
+                (quantity, i64::from(set))
+            })
+            .collect();
+        term.evaluate(&|quantity| known[quantity])
+    }
+
+    #[test]
+    fn comparisons_of_every_width_are_choices_of_flags() {
+        for count in [2_i128, 11, 50, 64, 65, 100, 2526, 65_536, 300_000] {
+            let kind = ColumnType::Int { bits: 64 };
+            let schema =
+                schema("t", vec![nullable(ranged(column("x", kind, Protection::Encrypt), -7, count - 8))]);
+            let code = Code::of(&schema, &Dimension { column: "x".into(), grain: Grain::Each }).unwrap();
+            let flags = code.quantities().len();
+            assert!(flags as u64 <= 1 + 63 * code.degree() as u64, "{count}");
+            let last = count as u64 - 1;
+            let some = [0, 1, last / 3, last / 2, last / 2 + 1, last - last / 7, last];
+            for first in some {
+                for end in some.into_iter().filter(|end| *end >= first) {
+                    let term = code.within(&[(first, end)]);
+                    assert!(term.degree() <= code.degree(), "{count} {first}..{end}");
+                    for place in some.into_iter().chain([first.saturating_sub(1), (end + 1).min(last)]) {
+                        let inside = i64::from((first..=end).contains(&place));
+                        assert_eq!(
+                            value(&term, &code, Some(i128::from(place) - 7)),
+                            inside,
+                            "{count} {first}..{end} {place}"
+                        );
+                    }
+                    assert_eq!(value(&term, &code, None), 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn days_of_seven_years_are_two_digits_of_fifty() {
+        let schema =
+            schema("t", vec![ranged(column("day", ColumnType::Date, Protection::Encrypt), 8035, 10_560)]);
+        let code = Code::of(&schema, &Dimension { column: "day".into(), grain: Grain::Each }).unwrap();
+        assert_eq!((code.count(), code.degree(), code.quantities().len()), (2526, 2, 49 + 50));
+    }
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Conditions on encrypted columns as polynomials in flags.
+//!
+//! *Three-valued logic.* A row counts where its condition is true. NOT goes down to comparisons, where it takes the other values of the column:
+//! a missing value makes both NULL. Then AND is true where all are, whatever else is NULL, and OR where one is, so that the flags of "is true" are
+//! all that there is to compute with.
+//!
+//! *Degree.* Comparisons of one column are one set of values, and a set is a sum of flags. So products are among columns only. Members of OR that
+//! have no row in common are added without one.
+
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
+
+use super::code::{Code, Places};
+use super::term::Term;
+use crate::cube::literal_units;
+use crate::schema::ColumnType;
+use crate::sql::number::numeric_literal;
+use crate::sql::{bare, column_name};
+
+/// Most factors of a product: as many as a server multiplies.
+const MAX_DEGREE: usize = 7;
+
+/// A condition; columns are places in a list of codes.
+#[derive(Clone, Debug, PartialEq)]
+enum Condition {
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+    /// The column has a value, at one of these places, which rise and do not meet.
+    Within(usize, Vec<Places>),
+    /// The column has no value.
+    Missing(usize),
+}
+
+/// The polynomial that is 1 where a condition on some columns is true, and 0 elsewhere; `None` for a condition that flags do not decide.
+pub(crate) fn polynomial(codes: &[Code], condition: &Expr) -> Option<Term> {
+    let condition = read(codes, condition, false)?;
+    // Before it is multiplied out: members of OR that may meet double it.
+    (degree(codes, &condition) <= MAX_DEGREE).then(|| of_condition(codes, &condition))
+}
+
+/// The degree of the polynomial of a condition.
+fn degree(codes: &[Code], condition: &Condition) -> usize {
+    match condition {
+        Condition::Within(place, places) => codes.get(*place).map_or(0, |code| code.within(places).degree()),
+        Condition::Missing(_) => 1,
+        Condition::And(members) => members.iter().map(|member| degree(codes, member)).sum(),
+        Condition::Or(members) => members.iter().enumerate().fold(0, |found, (place, member)| {
+            let here = degree(codes, member);
+            if meets_before(members, place) { found + here } else { found.max(here) }
+        }),
+    }
+}
+
+/// Whether a member of OR may have a row in common with one before.
+fn meets_before(members: &[Condition], place: usize) -> bool {
+    let (before, rest) = members.split_at(place);
+    rest.first().is_some_and(|member| before.iter().any(|before| !are_apart(before, member)))
+}
+
+fn read(codes: &[Code], expr: &Expr, is_negated: bool) -> Option<Condition> {
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
+    let column = |expr: &Expr| column_of(codes, expr);
+    let comparison = |place: usize, op: &BinaryOperator, literal: &Expr| {
+        compared(codes.get(place)?, op, literal).map(|places| within(codes, place, places, is_negated))
+    };
+    match bare(expr) {
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => read(codes, expr, !is_negated),
+        Expr::BinaryOp { left, op: op @ (And | Or), right } => {
+            let both = vec![read(codes, left, is_negated)?, read(codes, right, is_negated)?];
+            let is_and = (*op == And) != is_negated;
+            Some(joined(both, is_and))
+        }
+        Expr::BinaryOp { left, op: op @ (Eq | NotEq | Lt | LtEq | Gt | GtEq), right } => {
+            match (column(left), column(right)) {
+                (Some(place), None) => comparison(place, op, right),
+                (None, Some(place)) => comparison(place, &turned(op), left),
+                _ => None,
+            }
+        }
+        Expr::Between { expr, negated, low, high } => {
+            let place = column(expr)?;
+            let code = codes.get(place)?;
+            let both = common(&compared(code, &GtEq, low)?, &compared(code, &LtEq, high)?);
+            Some(within(codes, place, both, is_negated != *negated))
+        }
+        Expr::InList { expr, list, negated } => {
+            let place = column(expr)?;
+            let code = codes.get(place)?;
+            let all = list.iter().map(|literal| compared(code, &Eq, literal));
+            let all = all.collect::<Option<Vec<_>>>()?.concat();
+            Some(within(codes, place, tidied(all), is_negated != *negated))
+        }
+        Expr::IsNull(inner) => present(codes, column(inner)?, is_negated),
+        Expr::IsNotNull(inner) => present(codes, column(inner)?, !is_negated),
+        Expr::IsTrue(inner) => truth(codes, column(inner)?, true, is_negated),
+        Expr::IsFalse(inner) => truth(codes, column(inner)?, false, is_negated),
+        Expr::IsNotTrue(inner) => truth(codes, column(inner)?, true, !is_negated),
+        Expr::IsNotFalse(inner) => truth(codes, column(inner)?, false, !is_negated),
+        // A truth value alone.
+        name => {
+            let place = column(name)?;
+            let is_bool = codes.get(place)?.kind == ColumnType::Bool;
+            is_bool.then(|| within(codes, place, vec![(1, 1)], is_negated))
+        }
+    }
+}
+
+fn column_of(codes: &[Code], expr: &Expr) -> Option<usize> {
+    let name = column_name(bare(expr))?;
+    codes.iter().position(|code| code.column == name)
+}
+
+/// The operator with its sides exchanged.
+fn turned(op: &BinaryOperator) -> BinaryOperator {
+    match op {
+        BinaryOperator::Lt => BinaryOperator::Gt,
+        BinaryOperator::LtEq => BinaryOperator::GtEq,
+        BinaryOperator::Gt => BinaryOperator::Lt,
+        BinaryOperator::GtEq => BinaryOperator::LtEq,
+        other => other.clone(),
+    }
+}
+
+/// Whether a column has a value, or has none. It is never NULL.
+fn present(codes: &[Code], place: usize, has_value: bool) -> Option<Condition> {
+    let all = (0, codes.get(place)?.count() - 1);
+    Some(if has_value { Condition::Within(place, vec![all]) } else { Condition::Missing(place) })
+}
+
+/// Whether a truth value is this one, or is the other or missing.
+fn truth(codes: &[Code], place: usize, value: bool, is_negated: bool) -> Option<Condition> {
+    let is_bool = codes.get(place)?.kind == ColumnType::Bool;
+    let at = |value: bool| Condition::Within(place, vec![(u64::from(value), u64::from(value))]);
+    is_bool.then(|| match is_negated {
+        false => at(value),
+        true => Condition::Or(vec![at(!value), Condition::Missing(place)]),
+    })
+}
+
+/// The places of the values for which a comparison with a literal is true; `None` for a literal of another kind.
+fn compared(code: &Code, op: &BinaryOperator, literal: &Expr) -> Option<Vec<Places>> {
+    let last = code.count() - 1;
+    // How many places lie below the literal, and how many at it or below.
+    let (below, up_to) = match code.is_ordered() {
+        false => {
+            let place = code.place_of_text(text_of(literal)?);
+            let equal = place.map(|place| (place, place)).into_iter().collect();
+            return match op {
+                BinaryOperator::Eq => Some(equal),
+                BinaryOperator::NotEq => Some(others(&equal, last)),
+                _ => None,
+            };
+        }
+        true => {
+            let (units, is_exact) = floor_of(code.kind, literal)?;
+            let place = units.saturating_sub(code.low());
+            let clamped = |count: i128| count.clamp(0, i128::from(last) + 1) as u64;
+            let up_to = clamped(place.saturating_add(1));
+            (if is_exact { clamped(place) } else { up_to }, up_to)
+        }
+    };
+    let first = |count: u64| if count == 0 { Vec::new() } else { vec![(0, count - 1)] };
+    let equal = if below < up_to { vec![(below, up_to - 1)] } else { Vec::new() };
+    Some(match op {
+        BinaryOperator::Eq => equal,
+        BinaryOperator::NotEq => others(&equal, last),
+        BinaryOperator::Lt => first(below),
+        BinaryOperator::LtEq => first(up_to),
+        BinaryOperator::Gt => others(&first(up_to), last),
+        BinaryOperator::GtEq => others(&first(below), last),
+        _ => return None,
+    })
+}
+
+/// The greatest value up to a literal, in units, and whether it is the literal.
+fn floor_of(kind: ColumnType, literal: &Expr) -> Option<(i128, bool)> {
+    if let Some(units) = literal_units(kind, literal) {
+        return Some((units, true));
+    }
+    match (kind, bare(literal)) {
+        (ColumnType::Bool, Expr::Value(value)) => match value.value {
+            Value::Boolean(value) => Some((i128::from(value), true)),
+            _ => None,
+        },
+        (ColumnType::Int { .. } | ColumnType::Decimal { .. } | ColumnType::Float { .. }, literal) => {
+            let own = match kind {
+                ColumnType::Decimal { scale, .. } => u32::from(scale),
+                ColumnType::Float { digits } => u32::from(digits),
+                _ => 0,
+            };
+            let (value, scale) = numeric_literal(literal)?;
+            let (value, less) = (i128::try_from(value).ok()?, scale.checked_sub(own)?);
+            Some((value.div_euclid(10_i128.checked_pow(less)?), false))
+        }
+        _ => None,
+    }
+}
+
+/// The text of a literal; `None` for one with quotes in it, which parsers give in their own ways.
+fn text_of(literal: &Expr) -> Option<&str> {
+    match bare(literal) {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) if !text.contains('\'') => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn within(codes: &[Code], place: usize, places: Vec<Places>, is_negated: bool) -> Condition {
+    let last = codes.get(place).map_or(0, |code| code.count() - 1);
+    Condition::Within(place, if is_negated { others(&places, last) } else { places })
+}
+
+/// The places up to the last one that are not among these.
+fn others(places: &[Places], last: u64) -> Vec<Places> {
+    let (mut next, mut found) = (0, Vec::new());
+    for (first, end) in places {
+        if next < *first {
+            found.push((next, first - 1));
+        }
+        next = end + 1;
+    }
+    if next <= last {
+        found.push((next, last));
+    }
+    found
+}
+
+/// The places in both.
+fn common(one: &[Places], other: &[Places]) -> Vec<Places> {
+    let both = one
+        .iter()
+        .flat_map(|(first, end)| other.iter().map(move |(low, high)| (*first.max(low), *end.min(high))));
+    both.filter(|(first, end)| first <= end).collect()
+}
+
+/// The same places, rising and apart.
+fn tidied(mut places: Vec<Places>) -> Vec<Places> {
+    places.sort_unstable();
+    let mut found: Vec<Places> = Vec::new();
+    for (first, end) in places {
+        match found.last_mut() {
+            Some((_, last)) if first <= last.saturating_add(1) => *last = end.max(*last),
+            _ => found.push((first, end)),
+        }
+    }
+    found
+}
+
+/// A list of AND or of OR, flat, with one set of values for each column.
+fn joined(members: Vec<Condition>, is_and: bool) -> Condition {
+    let mut flat: Vec<Condition> = Vec::new();
+    for member in members {
+        match (member, is_and) {
+            (Condition::And(inner), true) | (Condition::Or(inner), false) => flat.extend(inner),
+            (other, _) => flat.push(other),
+        }
+    }
+    let mut list: Vec<Condition> = Vec::new();
+    for member in flat {
+        let Condition::Within(column, places) = &member else {
+            if !list.contains(&member) {
+                list.push(member);
+            }
+            continue;
+        };
+        let same = list.iter_mut().find_map(|known| match known {
+            Condition::Within(other, known) if other == column => Some(known),
+            _ => None,
+        });
+        match same {
+            Some(known) if is_and => *known = common(known, places),
+            Some(known) => *known = tidied([known.as_slice(), places].concat()),
+            None => list.push(member),
+        }
+    }
+    match list.pop() {
+        Some(only) if list.is_empty() => only,
+        last => {
+            list.extend(last);
+            if is_and { Condition::And(list) } else { Condition::Or(list) }
+        }
+    }
+}
+
+fn of_condition(codes: &[Code], condition: &Condition) -> Term {
+    let code = |place: &usize| codes.get(*place);
+    match condition {
+        Condition::Within(place, places) => code(place).map_or(Term::Constant(0), |code| code.within(places)),
+        Condition::Missing(place) => {
+            Term::Constant(1).minus(code(place).map_or(Term::Constant(1), Code::valid))
+        }
+        Condition::And(members) => Term::product(members.iter().map(|member| of_condition(codes, member))),
+        Condition::Or(members) => {
+            let mut found = Term::Constant(0);
+            for (place, member) in members.iter().enumerate() {
+                let term = of_condition(codes, member);
+                found = if meets_before(members, place) {
+                    let both = found.clone().times(term.clone());
+                    found.plus(term).minus(both)
+                } else {
+                    found.plus(term)
+                };
+            }
+            found
+        }
+    }
+}
+
+/// Whether no row is in both: where a column of each has other values.
+fn are_apart(one: &Condition, other: &Condition) -> bool {
+    let members = |condition: &Condition| match condition {
+        Condition::And(members) => members.clone(),
+        one => vec![one.clone()],
+    };
+    let (one, other) = (members(one), members(other));
+    one.iter().any(|one| {
+        other.iter().any(|other| match (one, other) {
+            (Condition::Within(a, places), Condition::Within(b, others)) => {
+                a == b && common(places, others).is_empty()
+            }
+            (Condition::Missing(a), Condition::Within(b, _))
+            | (Condition::Within(a, _), Condition::Missing(b)) => a == b,
+            _ => false,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::quantity::{Flag, FlagOf, Quantity};
+use crate::schema::cube::{Dimension, Grain};
+use crate::schema::{Protection, Schema};
+use crate::sql;
+use crate::tables::{column, nullable, ranged, schema};
+
+/// A row: `day` from -5 to 3000, `size` from 0 to 10 or missing, `fresh` or missing, `cost` in hundredths up to 200, `kind` A, B or C, or missing.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    day: i128,
+    size: Option<i128>,
+    fresh: Option<bool>,
+    cost: i128,
+    kind: Option<&'static str>,
+}
+
+const KINDS: [&str; 3] = ["A", "B", "C"];
+
+fn table() -> Schema {
+    use ColumnType::{Bool, Category, Decimal, Int};
+    use Protection::{Encrypt, Seal};
+    schema(
+        "t",
+        vec![
+            ranged(column("day", Int { bits: 16 }, Encrypt), -5, 3000),
+            ranged(nullable(column("size", Int { bits: 8 }, Encrypt)), 0, 10),
+            nullable(column("fresh", Bool, Encrypt)),
+            ranged(column("cost", Decimal { precision: 9, scale: 2 }, Encrypt), 0, 200),
+            nullable(column("kind", Category, Seal)),
+        ],
+    )
+}
+
+fn codes(schema: &Schema) -> Vec<Code> {
+    let code = |name: &str| {
+        let grain = match name {
+            "kind" => Grain::Texts(KINDS.map(str::to_owned).to_vec()),
+            _ => Grain::Each,
+        };
+        Code::of(schema, &Dimension { column: name.to_owned(), grain }).unwrap()
+    };
+    ["day", "size", "fresh", "cost", "kind"].map(code).into()
+}
+
+fn term(text: &str) -> Option<Term> {
+    let schema = table();
+    let query = sql::parse(&schema, &format!("SELECT COUNT(*) FROM t WHERE {text}")).unwrap();
+    polynomial(&codes(&schema), query.filter.as_ref().unwrap())
+}
+
+fn values(row: &Row) -> BTreeMap<Quantity, i64> {
+    let units = |name: &str| match name {
+        "day" => Some(row.day),
+        "size" => row.size,
+        "fresh" => row.fresh.map(i128::from),
+        _ => Some(row.cost),
+    };
+    let all = codes(&table()).into_iter().flat_map(|code| code.quantities());
+    let value = |quantity: &Quantity| match quantity {
+        Quantity::Flag(Flag { column, of: FlagOf::Digit(flag) }) => {
+            units(column).is_some_and(|units| flag.is_set(units))
+        }
+        Quantity::Flag(Flag { of: FlagOf::Text(text), .. }) => row.kind == Some(text.as_str()),
+        Quantity::Valid(column) => units(column).is_some(),
+        _ => false,
+    };
+    all.map(|quantity| (quantity.clone(), i64::from(value(&quantity)))).collect()
+}
+
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+type Truth = Box<dyn Fn(&Row) -> Option<bool>>;
+
+/// A comparison, and what it is for a row.
+fn atom(draws: &mut Draws) -> (String, Truth) {
+    fn compared(op: usize, left: i128, right: i128) -> bool {
+        [left < right, left <= right, left > right, left >= right, left == right, left != right][op]
+    }
+    const OPS: [&str; 6] = ["<", "<=", ">", ">=", "=", "<>"];
+    let op = draws.below(6) as usize;
+    match draws.below(9) {
+        0 => {
+            let bound = i128::from(draws.below(3020)) - 12;
+            (format!("day {} {bound}", OPS[op]), Box::new(move |row| Some(compared(op, row.day, bound))))
+        }
+        1 => {
+            let (low, high) = (i128::from(draws.below(3000)), i128::from(draws.below(3000)));
+            let is_within = move |row: &Row| Some(low <= row.day && row.day <= high);
+            (format!("day BETWEEN {low} AND {high}"), Box::new(is_within))
+        }
+        2 => {
+            let bound = i128::from(draws.below(14)) - 2;
+            (
+                format!("{bound} {} size", OPS[op]),
+                Box::new(move |row| row.size.map(|size| compared(op, bound, size))),
+            )
+        }
+        3 => {
+            let list = [0, 1, 2].map(|_| i128::from(draws.below(12)));
+            let text = list.map(|one| one.to_string()).join(", ");
+            let is_negated = draws.below(2) == 0;
+            let word = if is_negated { "NOT IN" } else { "IN" };
+            (
+                format!("size {word} ({text})"),
+                Box::new(move |row| row.size.map(|size| list.contains(&size) != is_negated)),
+            )
+        }
+        4 => ("fresh".to_owned(), Box::new(|row| row.fresh)),
+        5 => {
+            // In thousandths, so that most lie between two values.
+            let bound = i128::from(draws.below(2100)) - 20;
+            let sign = if bound < 0 { "-" } else { "" };
+            let text = format!("{sign}{}.{:03}", bound.abs() / 1000, bound.abs() % 1000);
+            (
+                format!("cost {} {text}", OPS[op]),
+                Box::new(move |row| Some(compared(op, 10 * row.cost, bound))),
+            )
+        }
+        6 => {
+            let kind = ["A", "B", "C", "D"][draws.below(4) as usize];
+            let is_negated = draws.below(2) == 0;
+            let op = if is_negated { "<>" } else { "=" };
+            (
+                format!("kind {op} '{kind}'"),
+                Box::new(move |row| row.kind.map(|found| (found == kind) != is_negated)),
+            )
+        }
+        7 => {
+            let is_null = draws.below(2) == 0;
+            let word = if is_null { "IS NULL" } else { "IS NOT NULL" };
+            (format!("size {word}"), Box::new(move |row| Some(row.size.is_none() == is_null)))
+        }
+        _ => ("kind IN ('A', 'C')".to_owned(), Box::new(|row| row.kind.map(|kind| kind != "B"))),
+    }
+}
+
+fn condition(draws: &mut Draws, depth: u32) -> (String, Truth) {
+    if depth == 0 || draws.below(4) == 0 {
+        return atom(draws);
+    }
+    match draws.below(5) {
+        0 => {
+            let (text, truth) = condition(draws, depth - 1);
+            (format!("NOT ({text})"), Box::new(move |row| truth(row).map(|truth| !truth)))
+        }
+        kind => {
+            let ((left, one), (right, other)) = (condition(draws, depth - 1), condition(draws, depth - 1));
+            let is_and = kind < 3;
+            let word = if is_and { "AND" } else { "OR" };
+            // In AND false decides, in OR true.
+            let both = move |row: &Row| match (one(row), other(row)) {
+                (Some(one), Some(other)) => Some(if is_and { one && other } else { one || other }),
+                (Some(known), None) | (None, Some(known)) if known != is_and => Some(known),
+                _ => None,
+            };
+            (format!("({left}) {word} ({right})"), Box::new(both))
+        }
+    }
+}
+
+/// Random conditions are 1 where they are true, and 0 where they are false or NULL.
+#[test]
+fn polynomials_are_one_where_conditions_are_true() {
+    let mut draws = Draws(7);
+    let rows: Vec<Row> = (0..60)
+        .map(|place| Row {
+            day: [-5, 3000, i128::from(draws.below(3006)) - 5][place % 3],
+            size: (draws.below(4) > 0).then(|| draws.below(11).into()),
+            fresh: (draws.below(3) > 0).then(|| draws.below(2) == 0),
+            cost: draws.below(201).into(),
+            kind: (draws.below(4) > 0).then(|| KINDS[draws.below(3) as usize]),
+        })
+        .collect();
+    let known: Vec<BTreeMap<Quantity, i64>> = rows.iter().map(values).collect();
+    let mut decided = 0;
+    for _ in 0..3000 {
+        let (text, truth) = condition(&mut draws, 3);
+        let Some(term) = term(&text) else { continue };
+        decided += 1;
+        assert!(term.degree() <= MAX_DEGREE);
+        for (row, known) in rows.iter().zip(&known) {
+            let expected = i64::from(truth(row) == Some(true));
+            assert_eq!(term.evaluate(&|quantity| known[quantity]), expected, "{text}\n{row:?}");
+        }
+    }
+    assert!(decided > 2000, "{decided}");
+}
+
+#[test]
+fn comparisons_of_one_column_are_one_sum_and_exclusive_members_take_no_product() {
+    let degree = |text: &str| term(text).unwrap().degree();
+    assert_eq!(degree("size > 3"), 1);
+    assert_eq!(degree("size > 3 AND size < 9 AND size <> 5"), 1);
+    assert_eq!(degree("day >= 1000 AND day < 2000"), 2);
+    assert_eq!(degree("size > 3 AND day < 2000 AND kind = 'A'"), 4);
+    assert_eq!(degree("(kind = 'A' AND size > 3) OR (kind = 'B' AND size > 7)"), 2);
+    assert_eq!(degree("kind = 'A' OR size > 7"), 2);
+    assert_eq!(degree("size IS NULL OR size IS NOT NULL"), 1);
+}
+
+#[test]
+fn what_flags_do_not_decide_is_left_to_others() {
+    for text in [
+        "size = day",
+        "size + 1 > 3",
+        "kind < 'B'",
+        "kind LIKE 'A%'",
+        "size IN (1, NULL)",
+        // Of more degrees than a server multiplies.
+        "day <> 77 OR size > 3 OR fresh OR cost > 1 OR kind = 'A' OR (size IS NULL AND fresh IS NULL)",
+    ] {
+        assert_eq!(term(text), None, "{text}");
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Polynomials in encrypted quantities, and how large the phase of their ciphertexts can be.
+
+use hush_params::noise::{add_phase_log2, bgv_fresh_phase_log2, product_phase_log2};
+
+use crate::plan::Factor;
+use crate::quantity::Quantity;
+
+/// A polynomial in quantities.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Term {
+    Constant(i64),
+    Stored(Quantity),
+    Add(Box<Term>, Box<Term>),
+    Mul(Box<Term>, Box<Term>),
+    Sub(Box<Term>, Box<Term>),
+}
+
+/// The ring and the plaintext modulus of quantities.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Space {
+    pub(crate) degree: usize,
+    pub(crate) t_log2: f64,
+}
+
+impl Term {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Constant(0), one) | (one, Self::Constant(0)) => one,
+            (Self::Constant(one), Self::Constant(other)) => Self::Constant(one + other),
+            (one, other) => Self::Add(Box::new(one), Box::new(other)),
+        }
+    }
+
+    pub(crate) fn minus(self, other: Self) -> Self {
+        match (self, other) {
+            (one, Self::Constant(0)) => one,
+            (Self::Constant(one), Self::Constant(other)) => Self::Constant(one - other),
+            (one, other) if one == other => Self::Constant(0),
+            (one, other) => Self::Sub(Box::new(one), Box::new(other)),
+        }
+    }
+
+    pub(crate) fn times(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Constant(0), _) | (_, Self::Constant(0)) => Self::Constant(0),
+            (Self::Constant(1), one) | (one, Self::Constant(1)) => one,
+            (one, other) => Self::Mul(Box::new(one), Box::new(other)),
+        }
+    }
+
+    pub(crate) fn sum(terms: impl IntoIterator<Item = Self>) -> Self {
+        terms.into_iter().fold(Self::Constant(0), Self::plus)
+    }
+
+    pub(crate) fn product(terms: impl IntoIterator<Item = Self>) -> Self {
+        terms.into_iter().fold(Self::Constant(1), Self::times)
+    }
+
+    /// The degree in the secret.
+    pub(crate) fn degree(&self) -> usize {
+        match self {
+            Self::Constant(_) => 0,
+            Self::Stored(_) => 1,
+            Self::Add(one, other) | Self::Sub(one, other) => one.degree().max(other.degree()),
+            Self::Mul(one, other) => one.degree() + other.degree(),
+        }
+    }
+
+    /// What it is for some values of its quantities.
+    pub(crate) fn evaluate(&self, value: &dyn Fn(&Quantity) -> i64) -> i64 {
+        match self {
+            Self::Constant(integer) => *integer,
+            Self::Stored(quantity) => value(quantity),
+            Self::Add(one, other) => one.evaluate(value) + other.evaluate(value),
+            Self::Mul(one, other) => one.evaluate(value) * other.evaluate(value),
+            Self::Sub(one, other) => one.evaluate(value) - other.evaluate(value),
+        }
+    }
+
+    /// log2 of a bound on the phase of its ciphertext that nothing exceeds: docs/math/products.md.
+    pub(crate) fn phase_log2(&self, space: Space) -> f64 {
+        match self {
+            Self::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
+            Self::Stored(_) => bgv_fresh_phase_log2(space.t_log2),
+            Self::Add(one, other) | Self::Sub(one, other) => {
+                add_phase_log2(one.phase_log2(space), other.phase_log2(space))
+            }
+            Self::Mul(one, other) => {
+                let (left, right) = (one.phase_log2(space), other.phase_log2(space));
+                // A constant has one coefficient.
+                if one.degree() == 0 || other.degree() == 0 {
+                    left + right
+                } else {
+                    product_phase_log2(space.degree, left, right)
+                }
+            }
+        }
+    }
+
+    /// The factor that a server evaluates; `None` if a quantity has no place.
+    pub(crate) fn bind(&self, place: &mut dyn FnMut(&Quantity) -> Option<usize>) -> Option<Factor> {
+        let mut both =
+            |one: &Self, other: &Self| Some((Box::new(one.bind(place)?), Box::new(other.bind(place)?)));
+        Some(match self {
+            Self::Constant(integer) => Factor::Constant(*integer),
+            Self::Stored(quantity) => Factor::Column(place(quantity)?),
+            Self::Add(one, other) => both(one, other).map(|(one, other)| Factor::Add(one, other))?,
+            Self::Mul(one, other) => both(one, other).map(|(one, other)| Factor::Mul(one, other))?,
+            Self::Sub(one, other) => both(one, other).map(|(one, other)| Factor::Sub(one, other))?,
+        })
+    }
+}

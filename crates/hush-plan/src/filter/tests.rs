@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use num_bigint::BigInt;
+
+use super::*;
+use crate::error::PlanError;
+use crate::limits::{Limits, WayName};
+use crate::physical::plan_query;
+use crate::plan::{QueryPlan, Task};
+use crate::predict::Site;
+use crate::quantity::limb;
+use crate::schema::cube::Grain;
+use crate::schema::{ColumnType, Protection, Purpose};
+use crate::sql;
+use crate::tables::{column, encodings, nullable, ranged, schema, with_purposes};
+
+/// The columns of TPC-H's sixth query, days exact.
+fn lineitem(max_rows: u64) -> Schema {
+    use ColumnType::{Category, Date, Decimal, Int};
+    let encrypted = |name, kind, low, high| ranged(column(name, kind, Protection::Encrypt), low, high);
+    let money = Decimal { precision: 12, scale: 2 };
+    let part = Decimal { precision: 3, scale: 2 };
+    let mut table = schema(
+        "lineitem",
+        vec![
+            with_purposes(encrypted("shipdate", Date, 8035, 10_560), &[Purpose::Filter]),
+            with_purposes(encrypted("discount", part, 0, 10), &[Purpose::Filter, Purpose::Measure]),
+            with_purposes(
+                encrypted("quantity", Int { bits: 8 }, 1, 50),
+                &[Purpose::Filter, Purpose::Measure],
+            ),
+            with_purposes(encrypted("price", money, 0, 10_494_950), &[Purpose::Measure]),
+            column("flag", Category, Protection::Seal),
+            nullable(column("region", Category, Protection::Clear)),
+        ],
+    );
+    table.max_rows = max_rows;
+    table.filters = vec![Dimension {
+        column: "flag".into(),
+        grain: Grain::Texts(["A", "N", "R"].map(str::to_owned).into()),
+    }];
+    table.measures = vec!["price * discount".into(), "price * (1 - discount)".into()];
+    table
+}
+
+fn planned(schema: &Schema, rows: u64, text: &str) -> Result<QueryPlan, PlanError> {
+    let mut needs = Needs::default();
+    needs.add_filters(schema);
+    let encodings = encodings(schema, &needs, schema.max_rows);
+    let limits = Limits { way: Some(WayName::Filter), ..Limits::default() };
+    plan_query(schema, &encodings, &Site::local(rows), "", &sql::parse(schema, text).unwrap(), &limits)
+}
+
+const Q6: &str = "SELECT SUM(price * discount) FROM lineitem WHERE shipdate >= DATE '1994-01-01' \
+     AND shipdate < DATE '1995-01-01' AND discount BETWEEN 0.05 AND 0.07 AND quantity < 24";
+
+#[test]
+fn all_encodings_are_alike_and_stand_in_a_drawn_order() {
+    let schema = lineitem(1_000_000);
+    let shape = FilterShape::of(&schema).unwrap();
+    let mut needs = Needs::default();
+    needs.add_filters(&schema);
+    let mut drawn = 0_u64;
+    let encodings = crate::layout::plan_encodings(&schema, &needs, 1_000_000, &mut || {
+        drawn += 1;
+        format!("{:032x}", drawn.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    });
+    let encodings = encodings.unwrap();
+    assert_eq!(encodings.len(), shape.quantities().len());
+    let first = &encodings[0];
+    assert!(encodings.iter().all(|encoding| {
+        (&encoding.public.params, &encoding.public.packing) == (&first.public.params, &first.public.packing)
+            && encoding.secret_id == first.secret_id
+    }));
+    let sorted = encodings.windows(2).filter(|pair| pair[0].quantity < pair[1].quantity).count();
+    assert!(
+        sorted < encodings.len() * 3 / 4 && sorted > encodings.len() / 4,
+        "{sorted} of {}",
+        encodings.len()
+    );
+}
+
+#[test]
+fn a_question_like_the_sixth_is_a_product_of_four_conditions_and_the_limbs_of_a_measure() {
+    let plan = planned(&lineitem(1_000_000), 1_000_000, Q6).unwrap();
+    let Task::Products(task) = &plan.server.task else { panic!("{:?}", plan.server.task) };
+    assert_eq!(plan.server.predicate, None);
+    // Two digits of dates, a discount, a quantity, and a measure.
+    let degrees: Vec<usize> = task.sums.iter().map(|sum| task.components(sum) - 1).collect();
+    assert_eq!(degrees, [4, 5, 5, 5, 5]);
+    assert_eq!(task.elements, 128);
+    let filtered = plan.owner.filtered.as_ref().unwrap();
+    assert_eq!(filtered.sums.iter().map(|sum| sum.shift).collect::<Vec<_>>(), [0, 0, 9, 18, 27]);
+    assert!(filtered.sums.iter().all(|sum| sum.padding == 0));
+    assert!(task.sums.iter().all(|sum| sum.bits.iter().all(|bits| *bits <= 63)));
+    assert!(plan.cost.answer_bytes_each < 1_200_000, "{}", plan.cost.answer_bytes_each);
+    let text = serde_json::to_string(&plan.server).unwrap();
+    for hidden in ["price", "discount", "shipdate", "1994", "24"] {
+        assert!(!text.contains(&format!("\"{hidden}")), "{hidden} in {text}");
+    }
+}
+
+#[test]
+fn groups_by_encrypted_columns_share_the_condition() {
+    let schema = lineitem(1_000_000);
+    let text = "SELECT flag, SUM(quantity), AVG(price), COUNT(*) FROM lineitem WHERE discount > 0.02 GROUP BY flag HAVING COUNT(*) > 3";
+    let plan = planned(&schema, 1_000_000, text).unwrap();
+    let Task::Products(task) = &plan.server.task else { panic!() };
+    assert_eq!(task.factors.len(), 4);
+    // Rows, a limb of quantities, and three of prices.
+    assert_eq!(task.sums.len(), 3 * (1 + 1 + 3));
+    let masked =
+        planned(&schema, 1_000_000, "SELECT COUNT(*) FROM lineitem WHERE discount > 0.02 AND region = 'x'");
+    let masked = masked.unwrap();
+    assert!(masked.server.predicate.is_some() && masked.owner.filtered.unwrap().is_masked);
+}
+
+#[test]
+fn rows_behind_the_last_count_where_a_condition_holds_for_zeros() {
+    let plan =
+        planned(&lineitem(1_000_000), 1000, "SELECT COUNT(*) FROM lineitem WHERE quantity < 24").unwrap();
+    assert_eq!(plan.owner.filtered.unwrap().sums[0].padding, 1);
+}
+
+#[test]
+fn what_filters_do_not_answer_is_refused_with_the_reason() {
+    let schema = lineitem(1_000_000);
+    for (text, why) in [
+        ("SELECT SUM(price) FROM lineitem WHERE price > 3", "its condition is not made of"),
+        ("SELECT price FROM lineitem WHERE quantity < 24", "it is not made of"),
+        ("SELECT SUM(price) FROM lineitem WHERE region = 'x'", "it has no condition on"),
+        ("SELECT flag, COUNT(*) FROM lineitem WHERE flag = 'none' GROUP BY flag", "no row can match"),
+        (
+            "SELECT SUM(price) FROM lineitem WHERE flag = 'A' AND quantity = 3 AND discount = 0 AND shipdate = DATE '1994-03-07' AND region = 'x'",
+            "encrypted columns, and",
+        ),
+    ] {
+        let error = planned(&schema, 1000, text).unwrap_err();
+        assert_eq!(error.code(), "HUSH-P030", "{text}: {error}");
+        assert!(error.to_string().contains(why), "{text}: {error}");
+    }
+}
+
+/// Limbs hold what they are for, and slots what is added up in them.
+#[test]
+fn limbs_hold_every_number_of_their_range() {
+    for elements in [16, 128, 1024] {
+        let bits = bits_of_limbs(elements);
+        let most = (1_u64 << (bits - 1)) * elements;
+        assert!(most <= (FILTER_PRIME - 1) / 2 && elements_of_limbs(bits) >= elements, "{bits}");
+        for bound in [1_u64, 31, 32, 33, 255, 256, 257, 104_949_500, u64::MAX] {
+            let count = limbs_of(&BigInt::from(bound), bits);
+            for number in [BigInt::from(bound), -BigInt::from(bound)] {
+                let sum = (0..count)
+                    .rev()
+                    .fold(BigInt::default(), |sum, place| (sum << bits) + limb(&number, bits, place));
+                assert_eq!(sum, number, "{bits} bits");
+            }
+        }
+    }
+}
+
+#[test]
+fn faults_of_filters_are_named() {
+    let refused = |edit: &dyn Fn(&mut Schema)| {
+        let mut schema = lineitem(1000);
+        edit(&mut schema);
+        check(&schema).unwrap_err().to_string()
+    };
+    let texts = |texts: &[&str]| Grain::Texts(texts.iter().map(|text| (*text).to_owned()).collect());
+    let filter = |column: &str, grain| Dimension { column: column.to_owned(), grain };
+    for (found, expected) in [
+        (refused(&|schema| schema.filters[0].column = "nobody".into()), "no column nobody"),
+        (refused(&|schema| schema.filters.push(filter("region", texts(&["x"])))), "region is neither"),
+        (refused(&|schema| schema.filters[0].grain = Grain::Each), "flag is sealed"),
+        (refused(&|schema| schema.filters[0].grain = texts(&["A", "A"])), "twice"),
+        (refused(&|schema| schema.filters.push(filter("shipdate", Grain::Month))), "by its values alone"),
+        (refused(&|schema| schema.columns[5].purposes = vec![Purpose::Filter]), "region is neither"),
+        (refused(&|schema| schema.columns[4].purposes = vec![Purpose::Measure]), "flag is sealed"),
+        (refused(&|schema| schema.measures.push("price * nobody".into())), "measure"),
+        (
+            refused(&|schema| {
+                schema.columns[2].kind = ColumnType::Int { bits: 64 };
+                schema.columns[2].range = None;
+            }),
+            "more than",
+        ),
+    ] {
+        assert!(found.contains(expected), "{found}");
+    }
+}

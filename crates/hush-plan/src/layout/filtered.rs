@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Encodings of conditions without keys: all in one ring, under one secret, and all alike, so that only their owner knows which is which.
+
+use std::collections::BTreeSet;
+
+use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
+use crate::error::PlanError;
+use crate::filter::FilterShape;
+use crate::packing::{Packing, Slots};
+use crate::quantity::Quantity;
+use crate::schema::Schema;
+
+/// The encodings of these quantities, with numbers from `first_id` on in an order that `new_id` draws. They join those of a table, where it has some.
+///
+/// # Errors
+/// [`PlanError::NoParameters`].
+pub(super) fn plan(
+    schema: &Schema,
+    quantities: &BTreeSet<Quantity>,
+    kept: &[PrivateEncoding],
+    first_id: EncodingId,
+    new_id: &mut dyn FnMut() -> String,
+) -> Result<Vec<PrivateEncoding>, PlanError> {
+    if quantities.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (params, secret_id) = match kept.iter().find(|encoding| is_filtered(encoding)) {
+        Some(known) => (known.public.params.clone(), known.secret_id.clone()),
+        None => {
+            let set = FilterShape::of(schema).ok().and_then(|shape| shape.set());
+            let none = || PlanError::NoParameters { quantity: "filters".to_owned(), rows: 1, bits: 17 };
+            (set.ok_or_else(none)?.name().to_owned(), new_id())
+        }
+    };
+    // Their numbers are all that tells one from another.
+    let mut drawn: Vec<(String, &Quantity)> =
+        quantities.iter().map(|quantity| (new_id(), quantity)).collect();
+    drawn.sort();
+    let encoding = |(place, (_, quantity)): (usize, (String, &Quantity))| PrivateEncoding {
+        public: Encoding {
+            id: EncodingId(first_id.0.saturating_add(place as u32)),
+            params: params.clone(),
+            packing: Packing::Slots(Slots::of_filters()),
+        },
+        quantity: quantity.clone(),
+        max_abs: quantity.bound(schema).to_string(),
+        secret_id: secret_id.clone(),
+    };
+    Ok(drawn.into_iter().enumerate().map(encoding).collect())
+}
+
+/// Whether an encoding is of conditions without keys.
+fn is_filtered(encoding: &PrivateEncoding) -> bool {
+    matches!(&encoding.public.packing, Packing::Slots(slots) if slots.is_of_filters())
+}
+
+/// Whether there is an encoding of a quantity among these.
+pub(super) fn holds(kept: &[PrivateEncoding], quantity: &Quantity) -> bool {
+    kept.iter().any(|encoding| is_filtered(encoding) && encoding.quantity == *quantity)
+}

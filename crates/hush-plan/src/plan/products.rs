@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tasks on products of stored ciphertexts: sums over all rows of what a condition on encrypted columns leaves, without any key.
+
+use serde::{Deserialize, Serialize};
+
+use crate::encoding::EncodingId;
+
+/// Sums over the rows of products of encoded columns. Rows for which the plan's predicate does not hold, and deleted ones, count as 0.
+///
+/// *Answer.* Of each domain and each run of chunks ([`ProductsTask::elements`]) the sums in their order, each with the components of its degree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProductsTask {
+    /// Encoded columns (layout `slots`, one prime, one ring and one secret), which factors and sums name by their places here.
+    pub columns: Vec<EncodingId>,
+    /// Polynomials in them.
+    pub factors: Vec<Factor>,
+    /// What is added up.
+    pub sums: Vec<ProductSum>,
+    /// Most ring elements that are added up in one answer: the bounds on noise and on slots hold up to there.
+    pub elements: u32,
+}
+
+/// A polynomial in encoded columns, slot by slot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Factor {
+    /// Sum of two.
+    Add(Box<Factor>, Box<Factor>),
+    /// The encoded column at this place of [`ProductsTask::columns`].
+    Column(usize),
+    /// The same integer in every slot.
+    Constant(i64),
+    /// The factor with this number in the list, which stands before this one.
+    Earlier(usize),
+    /// Product of two.
+    Mul(Box<Factor>, Box<Factor>),
+    /// Difference of two.
+    Sub(Box<Factor>, Box<Factor>),
+}
+
+/// The sum over all rows of a factor, or of a factor times an encoded column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProductSum {
+    /// The number of the factor.
+    pub factor: usize,
+    /// The place of the column in [`ProductsTask::columns`].
+    pub measure: Option<usize>,
+    /// Bits to which the coefficients of each component are rounded, that of 1 first; as many as there are components.
+    pub bits: Vec<u32>,
+}
+
+impl ProductSum {
+    /// Bits of each component, as sizes are counted.
+    pub(crate) fn rounded(&self) -> Vec<Option<u32>> {
+        self.bits.iter().copied().map(Some).collect()
+    }
+}
+
+impl Factor {
+    /// The degree of the result in the secret. `earlier` has those of the factors before.
+    pub fn degree(&self, earlier: &[usize]) -> usize {
+        match self {
+            Self::Column(_) => 1,
+            Self::Constant(_) => 0,
+            Self::Earlier(number) => earlier.get(*number).copied().unwrap_or_default(),
+            Self::Add(left, right) | Self::Sub(left, right) => {
+                left.degree(earlier).max(right.degree(earlier))
+            }
+            Self::Mul(left, right) => left.degree(earlier) + right.degree(earlier),
+        }
+    }
+
+    /// Nodes of it.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) => 1,
+            Self::Add(left, right) | Self::Mul(left, right) | Self::Sub(left, right) => {
+                1 + left.size() + right.size()
+            }
+        }
+    }
+
+    /// Products of two polynomials in it.
+    pub fn products(&self) -> usize {
+        match self {
+            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) => 0,
+            Self::Add(left, right) | Self::Sub(left, right) => left.products() + right.products(),
+            Self::Mul(left, right) => 1 + left.products() + right.products(),
+        }
+    }
+}
+
+impl ProductsTask {
+    /// The degree of each factor.
+    pub fn degrees(&self) -> Vec<usize> {
+        let mut degrees = Vec::with_capacity(self.factors.len());
+        for factor in &self.factors {
+            let degree = factor.degree(&degrees);
+            degrees.push(degree);
+        }
+        degrees
+    }
+
+    /// Components of a sum's ciphertext: one more than its degree.
+    pub fn components(&self, sum: &ProductSum) -> usize {
+        self.degrees().get(sum.factor).map_or(0, |degree| degree + usize::from(sum.measure.is_some()) + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn degrees_follow_from_the_factors_before() {
+        let column = |place| Box::new(Factor::Column(place));
+        let difference = Factor::Sub(column(0), column(1));
+        let both = Factor::Mul(Box::new(difference), column(2));
+        let group = Factor::Mul(
+            Box::new(Factor::Earlier(0)),
+            Box::new(Factor::Add(column(3), Box::new(Factor::Constant(-1)))),
+        );
+        let sum = |factor, measure| ProductSum { factor, measure, bits: Vec::new() };
+        let task = ProductsTask {
+            factors: vec![both, group],
+            sums: vec![sum(0, None), sum(1, Some(4)), sum(2, None)],
+            ..ProductsTask::default()
+        };
+        assert_eq!(task.degrees(), [2, 3]);
+        assert_eq!(task.sums.iter().map(|sum| task.components(sum)).collect::<Vec<_>>(), [3, 5, 0]);
+        assert_eq!(
+            task.factors.iter().map(|factor| (factor.size(), factor.products())).collect::<Vec<_>>(),
+            [(5, 1), (5, 1)]
+        );
+        let text = serde_json::to_string(&task).unwrap();
+        assert_eq!(serde_json::from_str::<ProductsTask>(&text).unwrap(), task);
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What conditions on encrypted columns and sums under them are made of: flags, and limbs.
+
+use num_bigint::BigInt;
+use num_traits::One;
+use serde::{Deserialize, Serialize};
+
+/// A flag of a column's value: 0 where it is missing. Private: the server never learns of what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flag {
+    /// The column.
+    pub column: String,
+    /// When it is 1.
+    pub of: FlagOf,
+}
+
+/// When a flag is 1.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FlagOf {
+    /// Where a digit of the value's place is large enough.
+    Digit(DigitFlag),
+    /// Where the value is this text.
+    Text(String),
+}
+
+/// Whether a digit is large enough: `place / step mod base ≥ least`. The place of a value is how far it lies above the least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DigitFlag {
+    /// The least value, in units.
+    pub low: i128,
+    /// What the digit weighs.
+    pub step: u64,
+    /// How many values the digit has.
+    pub base: u64,
+    /// The least digit for which the flag is 1; at least 1.
+    pub least: u64,
+}
+
+impl Flag {
+    /// In words.
+    pub fn describe(&self) -> String {
+        let column = &self.column;
+        match &self.of {
+            FlagOf::Digit(DigitFlag { step, least, .. }) => {
+                format!("the flag {least} of {column} in steps of {step}")
+            }
+            FlagOf::Text(text) => format!("the flag {text:?} of {column}"),
+        }
+    }
+}
+
+impl DigitFlag {
+    /// Whether it is 1 for a value.
+    pub fn is_set(&self, units: i128) -> bool {
+        let place = units.wrapping_sub(self.low) as u128;
+        place / u128::from(self.step.max(1)) % u128::from(self.base.max(1)) >= u128::from(self.least)
+    }
+}
+
+/// The digit at a place of a number in base `2^bits`, with digits from `-2^(bits-1)` to less than `2^(bits-1)`.
+pub fn limb(number: &BigInt, bits: u8, place: u8) -> i64 {
+    let half = BigInt::one() << bits.saturating_sub(1);
+    // With half a base added to this digit and to all below, digits are those of ordinary numbers.
+    let halves = (0..=place).fold(BigInt::default(), |sum, _| (sum << bits) + &half);
+    let shifted: BigInt = (number + halves) >> (usize::from(bits) * usize::from(place));
+    let mask = (BigInt::one() << bits) - 1;
+    i64::try_from((shifted & mask) - half).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_compare_digits_of_places() {
+        let flag = |step, base, least| DigitFlag { low: -3, step, base, least };
+        for units in -3_i128..97 {
+            let place = (units + 3) as u64;
+            for least in 1..10 {
+                assert_eq!(flag(1, 10, least).is_set(units), place % 10 >= least, "{units}");
+                assert_eq!(flag(10, 10, least).is_set(units), place / 10 >= least, "{units}");
+            }
+        }
+    }
+
+    /// Limbs are digits, and add up to the number.
+    #[test]
+    fn limbs_make_the_number() {
+        for bits in [2, 6, 9, 13] {
+            for number in [0, 1, -1, 255, 256, -256, 257, 65_535, -65_536, 123_456_789, -987_654_321_i64] {
+                let digits: Vec<i64> =
+                    (0..66 / bits + 1).map(|place| limb(&number.into(), bits, place)).collect();
+                let half = 1_i64 << (bits - 1);
+                assert!(digits.iter().all(|digit| (-half..half).contains(digit)), "{number} {bits}");
+                let sum = digits.iter().rev().fold(BigInt::default(), |sum, digit| (sum << bits) + digit);
+                assert_eq!(sum, number.into(), "{number} in {bits} bits");
+            }
+        }
+    }
+}

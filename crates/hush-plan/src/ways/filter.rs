@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The way of conditions without keys: the server multiplies flags of encrypted columns, as the condition says, and adds up the products with measures
+//! over all rows. The owner decrypts the sums, and answers the rest of the query on them ([`crate::filter`]).
+//!
+//! *What it shows.* Which encoded columns are combined, by their numbers, and how; beside that the condition that clear columns decide. Neither which
+//! rows match an encrypted condition nor how many.
+
+use hush_params::{ParamSet, noise};
+
+use super::prepared::on_sums;
+use super::{Case, Proposal, cost};
+use crate::bounds::Bounds;
+use crate::error::PlanError;
+use crate::filter::{
+    Asked, FilterShape, Space, Term, compile, elements_of_limbs, limb_of, limbs_of, mask_log2, space_of,
+};
+use crate::leakage::numbered;
+use crate::limits::WayName;
+use crate::plan::{
+    CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, ProductSum, ProductsTask, Task,
+};
+use crate::quantity::Quantity;
+use crate::{EncodingId, PrivateEncoding};
+
+/// Most sums of a question.
+const MAX_SUMS: usize = 4096;
+/// Most ring elements that are added up in one answer, where only rows are counted.
+const MAX_ELEMENTS: u64 = 1024;
+
+/// One plan, where the filters of the schema answer the query.
+///
+/// # Errors
+/// None: where they do not, or some part does not have them, there is no proposal.
+pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
+    Ok(propose(case).into_iter().collect())
+}
+
+/// Why there is no such plan.
+pub(super) fn why_not(case: &Case<'_>) -> Option<String> {
+    propose(case).err()
+}
+
+fn propose(case: &Case<'_>) -> Result<Proposal, String> {
+    let Case { schema, catalog, query, .. } = *case;
+    let shape = FilterShape::of(schema).ok().filter(|shape| !shape.is_empty());
+    let shape = shape.ok_or("the schema declares no filter")?;
+    let asked = compile(schema, &shape, query, catalog.rows())?;
+    let Asked { filter, condition, shape, cells, on_cells } = asked;
+    let lanes = &shape.lanes;
+    let row_of = |lane: usize| lanes.get(lane).map(|lane| &lane.row);
+    let axes = shape.axes.iter().map(|axis| axis.column.clone()).collect();
+    let mut bounds = Bounds::default();
+    let grouped = on_cells.grouped;
+    let at = (0, axes, on_cells.count);
+    let rest = crate::sql::Query { filter: None, ..query.clone() };
+    let on_rest = &Case { query: &rest, ..*case };
+    let cells_query = on_sums(on_rest, (&grouped, &on_cells.lanes), row_of, at, &mut bounds)
+        .ok_or("its sums could pass the bits that they have")?;
+    let is_masked = filter.is_some() || case.shape.has_deleted;
+    let mut builder = Builder::new(case, is_masked);
+    builder.factors(condition, &cells)?;
+    builder.sums(&shape, &cells_query)?;
+    let (task, sums, cost) = builder.finish()?;
+    let mut ids: Vec<u32> = task.columns.iter().map(|id| id.0).collect();
+    ids.sort_unstable();
+    let tells = vec![format!(
+        "that encoded columns {} are combined, and how; when the same are combined again",
+        numbered(&ids)
+    )];
+    let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
+    let own = OwnQuery { clear: vec![], encrypted: vec![], sealed: vec![], query: query.clone() };
+    let owner = OwnerPlan {
+        aggregates: grouped.outputs,
+        own: Some(own),
+        cells: Some(cells_query),
+        filtered: Some(FilteredSums { shape, sums, is_masked }),
+        bounds,
+        final_sql: grouped.final_sql,
+        ..OwnerPlan::default()
+    };
+    Ok(Proposal {
+        name: WayName::Filter,
+        what: format!("the server evaluates the condition, degree {degree}, without keys"),
+        task: Task::Products(task),
+        filter,
+        owner,
+        cost,
+        clear_bytes: 0,
+        tells,
+    })
+}
+
+/// Builds a task, and how its sums are read.
+struct Builder<'a, 'c> {
+    case: &'a Case<'c>,
+    is_masked: bool,
+    /// Encodings in the order in which factors name them.
+    columns: Vec<&'c PrivateEncoding>,
+    set: Option<&'static ParamSet>,
+    factors: Vec<Factor>,
+    /// Of each cell the number of its factor, its bound, and its value where all quantities are 0.
+    cells: Vec<(usize, f64, i64)>,
+    sums: Vec<ProductSum>,
+    read: Vec<FilteredSum>,
+    elements: u64,
+}
+
+impl<'a, 'c> Builder<'a, 'c> {
+    fn new(case: &'a Case<'c>, is_masked: bool) -> Self {
+        let (columns, factors, cells) = (Vec::new(), Vec::new(), Vec::new());
+        let (sums, read, elements) = (Vec::new(), Vec::new(), MAX_ELEMENTS);
+        Self { case, is_masked, columns, set: None, factors, cells, sums, read, elements }
+    }
+
+    /// The place of a quantity among the columns; an error if the table does not have it everywhere, in the ring of the others.
+    fn place(&mut self, quantity: &Quantity) -> Result<usize, String> {
+        if let Some(place) = self.columns.iter().position(|known| known.quantity == *quantity) {
+            return Ok(place);
+        }
+        let found = self.case.catalog.filtered(quantity);
+        let is_whole = |id: EncodingId| self.case.shape.lacking.get(&id).is_none_or(Vec::is_empty);
+        let (encoding, set) = found
+            .filter(|(encoding, _)| is_whole(encoding.public.id))
+            .ok_or_else(|| format!("some part of the table does not have {}", quantity.describe()))?;
+        let is_alike = self.columns.first().is_none_or(|first| first.secret_id == encoding.secret_id);
+        if !is_alike || self.set.is_some_and(|known| known != set) {
+            return Err("its columns are not in one ring, under one secret".to_owned());
+        }
+        self.set = Some(set);
+        self.columns.push(encoding);
+        Ok(self.columns.len() - 1)
+    }
+
+    fn bind(&mut self, term: &Term) -> Result<Factor, String> {
+        let mut failed = None;
+        let mut place = |quantity: &Quantity| match self.place(quantity) {
+            Ok(place) => Some(place),
+            Err(error) => {
+                failed.get_or_insert(error);
+                None
+            }
+        };
+        let bound = term.bind(&mut place);
+        bound.ok_or_else(|| failed.unwrap_or_default())
+    }
+
+    fn space(&self) -> Result<Space, String> {
+        self.set.map(space_of).ok_or_else(|| "it reads no encrypted column".to_owned())
+    }
+
+    /// One factor for each cell: the condition, and that a row is in the cell.
+    fn factors(&mut self, condition: Term, cells: &[Term]) -> Result<(), String> {
+        let is_shared = condition.degree() > 0;
+        if is_shared {
+            let factor = self.bind(&condition)?;
+            self.factors.push(factor);
+        }
+        for cell in cells {
+            let number = match (cell, is_shared) {
+                (Term::Constant(1), true) => 0,
+                (cell, _) => {
+                    let here = self.bind(cell)?;
+                    self.factors.push(match is_shared {
+                        true => Factor::Mul(Box::new(Factor::Earlier(0)), Box::new(here)),
+                        false => here,
+                    });
+                    self.factors.len() - 1
+                }
+            };
+            let whole = condition.clone().times(cell.clone());
+            self.cells.push((number, whole.phase_log2(self.space()?), whole.evaluate(&|_| 0)));
+        }
+        Ok(())
+    }
+
+    /// The sums that a query on cells reads: rows, and the limbs of each lane.
+    fn sums(&mut self, shape: &crate::cube::CubeShape, query: &CellsQuery) -> Result<(), String> {
+        let mut measures: Vec<(usize, u32, usize)> = Vec::new();
+        for (read, lane) in query.lanes.iter().enumerate() {
+            let lane = shape.lanes.get(*lane);
+            let (lane, quantity) =
+                lane.and_then(|lane| Some((lane, lane.quantity.as_ref()?))).ok_or("a sum of nothing")?;
+            let bits = self.limb_bits(quantity).ok_or_else(|| {
+                format!("some part of the table does not have {} as a measure", quantity.describe())
+            })?;
+            self.elements = self.elements.min(elements_of_limbs(bits));
+            for place in 0..limbs_of(&lane.row.max_abs(), bits) {
+                let column = self.place(&limb_of(quantity, bits, place))?;
+                measures.push((read + 1, u32::from(bits) * u32::from(place), column));
+            }
+        }
+        if self.cells.len() * (1 + measures.len()) > MAX_SUMS {
+            return Err(format!("it would be more than {MAX_SUMS} sums"));
+        }
+        let space = self.space()?;
+        for (cell, (factor, phase_log2, padding)) in self.cells.clone().into_iter().enumerate() {
+            let mut add = |lane: usize, shift: u32, measure: Option<usize>, padding: i64| {
+                self.sums.push(ProductSum { factor, measure, bits: Vec::new() });
+                let fresh = noise::bgv_fresh_phase_log2(space.t_log2);
+                let of_row = match measure {
+                    Some(_) => noise::product_phase_log2(space.degree, phase_log2, fresh),
+                    None => phase_log2,
+                };
+                self.read.push(FilteredSum { cell, lane, shift, padding, phase_log2: of_row });
+            };
+            add(0, 0, None, padding);
+            for (lane, shift, column) in &measures {
+                add(*lane, *shift, Some(*column), 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bits of the limbs that the table has of a quantity.
+    fn limb_bits(&self, quantity: &Quantity) -> Option<u8> {
+        self.case.catalog.quantities().find_map(|known| match known {
+            Quantity::Limb { quantity: of, bits, .. } if **of == *quantity => Some(*bits),
+            _ => None,
+        })
+    }
+
+    /// The task, with as few bits in its answer as decrypt, whatever the noise.
+    fn finish(mut self) -> Result<(ProductsTask, Vec<FilteredSum>, crate::report::Cost), String> {
+        let space = self.space()?;
+        let set = self.set.ok_or("it reads no encrypted column")?;
+        let mask = if self.is_masked { mask_log2(space) } else { 0.0 };
+        let most = (self.elements as f64).log2();
+        let task = ProductsTask {
+            columns: self.columns.iter().map(|encoding| encoding.public.id).collect(),
+            factors: self.factors,
+            sums: Vec::new(),
+            elements: self.elements as u32,
+        };
+        for (sum, read) in self.sums.iter_mut().zip(&mut self.read) {
+            let components = task.components(sum);
+            let phase_log2 = read.phase_log2 + mask + most;
+            let bits =
+                noise::product_bits(space.degree, components as u8, space.t_log2, set.log_q(), phase_log2);
+            sum.bits = bits.ok_or_else(|| {
+                let missing = (phase_log2 - set.log_q() + 1.0).ceil().max(1.0);
+                format!(
+                    "it multiplies {} encrypted columns, and {} holds fewer ({missing} bits missing)",
+                    components - 1,
+                    set.name()
+                )
+            })?;
+            read.phase_log2 = noise::rounded_product_phase_log2(
+                space.degree,
+                &sum.bits,
+                space.t_log2,
+                set.log_q(),
+                phase_log2,
+            );
+        }
+        let cost = cost::of_products(set, &self.sums, &self.read);
+        Ok((ProductsTask { sums: self.sums, ..task }, self.read, cost))
+    }
+}
