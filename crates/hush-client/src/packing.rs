@@ -30,7 +30,6 @@ use crate::cells::Cells;
 use crate::error::ClientError;
 use crate::number::Number;
 use crate::release::Release;
-use crate::scheme::SumOfProducts;
 
 pub(crate) use column::ColumnKey;
 
@@ -150,6 +149,15 @@ pub(crate) trait Owned {
 pub(crate) struct Column<'a> {
     pub(crate) key: &'a ColumnKey,
     pub(crate) values: View<'a>,
+}
+
+/// A sum of products in an answer.
+pub(crate) struct SumOfProducts<'a> {
+    pub(crate) object: &'a [u8],
+    /// Bits to which the coefficients of each component are rounded.
+    pub(crate) bits: &'a [u32],
+    /// The largest phase that it can be decrypted from.
+    pub(crate) limit: PhaseLimit,
 }
 
 /// A column as it is stored in a chunk, with its key.

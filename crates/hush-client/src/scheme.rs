@@ -12,7 +12,7 @@ use hush_encode::QuantityValues;
 use hush_exec::answer::RowsChunk;
 use hush_exec::program::ProgramShape;
 use hush_exec::{Engine, Limits};
-use hush_keys::{ChunkEncryption, PhaseLimit};
+use hush_keys::ChunkEncryption;
 use hush_plan::bounds::Bound;
 use hush_rlwe::ObjectRounding;
 use hush_table::TableStore;
@@ -21,7 +21,7 @@ use crate::cells::Cells;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::number::Number;
-use crate::packing::ColumnKey;
+use crate::packing::{ColumnKey, SumOfProducts};
 use crate::release::Release;
 
 pub(crate) use self::lattice::Lattice;
@@ -109,15 +109,6 @@ pub(crate) trait BlockSums {
         bound: &Bound,
         release: &Release<'_>,
     ) -> Result<Option<Number>, ClientError>;
-}
-
-/// A sum of products in an answer.
-pub(crate) struct SumOfProducts<'a> {
-    pub(crate) object: &'a [u8],
-    /// Bits to which the coefficients of each component are rounded.
-    pub(crate) bits: &'a [u32],
-    /// The largest phase that it can be decrypted from.
-    pub(crate) limit: PhaseLimit,
 }
 
 /// A stored column that an answer carries.

@@ -23,13 +23,13 @@ pub use altered::{altered, forget_lost};
 pub use code::Code;
 pub(crate) use term::{Space, Term};
 
-use crate::cube::{CubeFault, CubeShape, Lane, OnCells, compile_on, lanes_over, view_of};
+use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, Place, compile_on, lanes_over, view_of};
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
 use crate::one_hot::is_wanted;
 use crate::packing::slots::{FILTER_PRIME, has_slots};
-use crate::quantity::Quantity;
+use crate::quantity::{Flag, FlagOf, Quantity};
 use crate::schema::cube::{Cube, Dimension};
 use crate::schema::file::SchemaError;
 use crate::schema::{Column, FilterFault, Protection, Purpose, Schema};
@@ -208,7 +208,7 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
 /// [`CubeFault`], none for a schema that was checked.
 pub fn unbounded(schema: &Schema) -> Result<CubeShape, CubeFault> {
     let listed = schema.filters.iter().filter(|filter| filter.lists_texts());
-    let axes = listed.map(|filter| crate::cube::Axis::of(schema, filter)).collect::<Result<_, _>>()?;
+    let axes = listed.map(|filter| Axis::of(schema, filter)).collect::<Result<_, _>>()?;
     Ok(CubeShape { axes, lanes: Vec::new() })
 }
 
@@ -222,6 +222,7 @@ impl Needs {
 }
 
 const OTHER_CONDITION: &str = "its condition is not made of comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
+const NO_ROW: &str = "no row can match its condition";
 const OTHER_SUMS: &str =
     "it is not made of sums of what the schema measures, in groups of columns for \"filter\"";
 
@@ -233,8 +234,8 @@ pub(crate) struct Asked {
     pub(crate) condition: Term,
     /// The cells of the columns that the rest of the question reads.
     pub(crate) shape: CubeShape,
-    /// For each cell the polynomial that is 1 in it.
-    pub(crate) cells: Vec<Term>,
+    /// The cells in which rows can match, each with the polynomial that is 1 in it.
+    pub(crate) cells: Vec<(usize, Term)>,
     pub(crate) on_cells: OnCells,
 }
 
@@ -251,9 +252,9 @@ pub(crate) fn compile(
     let conditions = query.filter.iter().flat_map(conjuncts);
     let (clear, hidden): (Vec<&Expr>, Vec<&Expr>) =
         conditions.partition(|condition| matches!(encrypted_in(schema, condition, Clause::Where), Ok(None)));
-    let condition = match hidden.into_iter().cloned().reduce(and) {
-        Some(condition) => condition::polynomial(&shape.codes, &condition).ok_or(OTHER_CONDITION)?,
-        None => Term::Constant(1),
+    let polynomial = |members: &[&Expr]| match members.iter().copied().cloned().reduce(and) {
+        Some(condition) => condition::polynomial(&shape.codes, &condition).ok_or(OTHER_CONDITION),
+        None => Ok(Term::Constant(1)),
     };
     let rest = Query { filter: None, ..query.clone() };
     let used = rest.columns();
@@ -269,15 +270,26 @@ pub(crate) fn compile(
         .into_iter()
         .find_map(|is_axis| on_cells(schema, shape, &rest, rows, is_axis))
         .ok_or(OTHER_SUMS)?;
+    // What the columns of cells decide leaves cells out, and takes no factor.
+    let is_axis = |name: &String| cube.axes.iter().any(|axis| axis.column == *name);
+    let (of_cells, of_rows): (Vec<&Expr>, Vec<&Expr>) =
+        hidden.into_iter().partition(|member| columns_of(member).iter().all(is_axis));
+    let (condition, of_cells) = (polynomial(&of_rows)?, polynomial(&of_cells)?);
     match condition {
         // A formula that reads nothing would tell the server so.
-        Term::Constant(0) => return Err("no row can match its condition"),
+        Term::Constant(0) => return Err(NO_ROW),
         Term::Constant(_) if cube.axes.is_empty() => {
             return Err("it has no condition on a column for \"filter\", and no group by one");
         }
         _ => {}
     }
     let cells = flags_of_cells(shape, &cube).ok_or(OTHER_SUMS)?;
+    let is_left =
+        |(cell, _): &(usize, Term)| of_cells.evaluate(&|quantity| flag_of_cell(&cube, *cell, quantity)) > 0;
+    let cells: Vec<(usize, Term)> = cells.into_iter().enumerate().filter(is_left).collect();
+    if cells.is_empty() {
+        return Err(NO_ROW);
+    }
     Ok(Asked { filter: clear.into_iter().cloned().reduce(and), condition, shape: cube, cells, on_cells })
 }
 
@@ -290,18 +302,45 @@ fn on_cells(
     is_axis: &dyn Fn(&String) -> bool,
 ) -> Option<(CubeShape, OnCells)> {
     let by: Vec<Dimension> = schema.all_filters().into_iter().filter(|by| is_axis(&by.column)).collect();
-    let axes = by.iter().map(|dimension| crate::cube::Axis::of(schema, dimension));
+    let cube = cells_of(schema, shape, &by)?;
+    let view = view_of(schema, &Cube { by, sum: schema.all_measures(), max_cell_rows: None }).ok()?;
+    let on_cells = compile_on(&view, &cube, query, rows)?;
+    Some((cube, on_cells))
+}
+
+/// The cells of some of a schema's columns for conditions, with all that is measured; `None` if there are none such, or too many.
+pub fn cells_by(schema: &Schema, by: &[Dimension]) -> Option<CubeShape> {
+    cells_of(schema, &FilterShape::of(schema).ok()?, by)
+}
+
+fn cells_of(schema: &Schema, shape: &FilterShape, by: &[Dimension]) -> Option<CubeShape> {
+    let axes = by.iter().map(|dimension| Axis::of(schema, dimension));
     let axes = axes.collect::<Result<Vec<_>, CubeFault>>().ok()?;
     let cells = axes.iter().fold(1_u64, |cells, axis| cells.saturating_mul(axis.len() as u64));
     if cells > u64::from(MAX_FILTER_CELLS) {
         return None;
     }
-    let view = view_of(schema, &Cube { by, sum: schema.all_measures(), max_cell_rows: None }).ok()?;
-    let counted = lanes_over(schema, &[], rows.max(1)).ok()?;
-    let lanes = counted.into_iter().chain(shape.lanes.iter().cloned()).collect();
-    let cube = CubeShape { axes, lanes };
-    let on_cells = compile_on(&view, &cube, query, rows)?;
-    Some((cube, on_cells))
+    let counted = lanes_over(schema, &[], schema.max_rows.max(1)).ok()?;
+    Some(CubeShape { axes, lanes: counted.into_iter().chain(shape.lanes.iter().cloned()).collect() })
+}
+
+/// What a flag of a column of cells is for the rows of a cell.
+fn flag_of_cell(cube: &CubeShape, cell: usize, quantity: &Quantity) -> i64 {
+    let mut stride = cube.cells() as usize;
+    for axis in &cube.axes {
+        stride /= axis.len().max(1);
+        let place = axis.place(cell / stride.max(1) % axis.len().max(1));
+        let is_set = match (quantity, place) {
+            (Quantity::Flag(flag), _) if flag.column != axis.column => continue,
+            (Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }), Place::Units(units)) => flag.is_set(units),
+            (Quantity::Flag(Flag { of: FlagOf::Text(text), .. }), Place::Text(value)) => text == value,
+            (Quantity::Flag(_), _) => false,
+            (Quantity::Valid(column), place) if *column == axis.column => place != Place::Missing,
+            _ => continue,
+        };
+        return i64::from(is_set);
+    }
+    0
 }
 
 /// For each cell the polynomial that is 1 in it.

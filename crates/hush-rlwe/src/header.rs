@@ -40,7 +40,7 @@
 use hush_params::size::{self, MAX_ROUNDED_BITS};
 use hush_params::{Definitions, Fingerprint, Level, Named, ParamSet};
 
-use crate::{ChainId, CodecError, MAX_PRODUCT_COMPONENTS, ObjectKind};
+use crate::{ChainId, CodecError, ObjectKind};
 
 /// The fields of a header: which object it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub(crate) struct Shape {
     pub rounded_bits: u8,
 }
 
+/// Most components of a sum: of a product of seven stored ciphertexts.
+pub const MAX_PRODUCT_COMPONENTS: usize = 8;
 /// Bytes of a header over a ring.
 pub const HEADER_BYTES: usize = size::OBJECT_HEADER_BYTES;
 /// Bytes of a header over a chain.

@@ -55,7 +55,7 @@ pub use header::{CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, CHECKSUM_BYTES, HEADE
 pub use identity::{ChainId, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
-pub use product::{Factor, MAX_PRODUCT_COMPONENTS, ProductSum, ProductSums, ProductTask, StoredElement};
+pub use product::{Factor, ProductSum, ProductSums, ProductTask, StoredElement};
 pub use product_answer::{ProductForm, UncheckedProduct, decode_product, encode_product, product_bytes};
 pub use rounded::{ObjectRounding, PlaintextModulus};
 pub use seeded::SeededCiphertext;

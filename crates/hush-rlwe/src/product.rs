@@ -25,8 +25,6 @@ use self::block::BlockView;
 use self::steps::Steps;
 use crate::{Body, RlweError};
 
-/// Most components of a sum: of a product of seven stored ciphertexts.
-pub const MAX_PRODUCT_COMPONENTS: usize = 8;
 /// Places of a block.
 const PLACES: usize = 256;
 

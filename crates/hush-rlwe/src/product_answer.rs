@@ -18,8 +18,8 @@ use hush_params::size::{MAX_ROUNDED_BITS, packed_bytes, rounded_widths};
 use hush_ring::{Eval, Poly, Ring, RingError, Rounding};
 
 use crate::answer::unpack_poly;
-use crate::header::{self, Header, OVERHEAD_BYTES, Shape};
-use crate::{CodecError, MAX_PRODUCT_COMPONENTS, ObjectKind, append_packed, set_of};
+use crate::header::{self, Header, MAX_PRODUCT_COMPONENTS, OVERHEAD_BYTES, Shape};
+use crate::{CodecError, ObjectKind, append_packed, set_of};
 
 /// How the components of a sum of products travel, as the owner's plan has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ use super::cells::{are_of_some_rows, of_cells, read_part};
 use super::{Asked, gathered};
 use crate::cube::Sums;
 use crate::error::ClientError;
-use crate::scheme::SumOfProducts;
+use crate::packing::SumOfProducts;
 use crate::threads::on_threads;
 
 /// Builds `merged`, as for sums of a server, from sums of products.
@@ -30,7 +30,9 @@ pub(super) fn merge(
     let Asked { table, .. } = *asked;
     let manifest = table.manifest.manifest();
     let found = sums_of(asked, filtered, task, answer)?;
-    let shape = read_part(&filtered.shape, cells);
+    let whole = hush_plan::filter::cells_by(&table.half.schema, &filtered.by);
+    let missing = || ClientError::Internal { what: "a sum under a condition has no place" };
+    let shape = read_part(&whole.ok_or_else(missing)?, cells);
     let mut sums = Sums::zeros(&shape);
     for (sum, number) in filtered.sums.iter().zip(found) {
         let lane = match sum.lane.checked_sub(1) {
@@ -38,8 +40,7 @@ pub(super) fn merge(
             Some(lane) => sums.lanes.get_mut(lane),
         };
         let place = lane.and_then(|lane| lane.get_mut(sum.cell));
-        let missing = ClientError::Internal { what: "a sum under a condition has no place" };
-        let place = place.ok_or(missing)?;
+        let place = place.ok_or_else(missing)?;
         let weighed = number.checked_mul(1_i128 << sum.shift.min(126));
         *place = weighed.and_then(|number| place.checked_add(number)).ok_or(ClientError::Overflow)?;
     }

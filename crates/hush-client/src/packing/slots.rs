@@ -15,14 +15,13 @@ use hush_schemes::bgv::slots::{SlotCiphertext, SlotEncoder};
 use rayon::prelude::*;
 
 use super::{
-    Codec, Column, ColumnKey, Owned, ProgramResult, Stored, mismatch, name_column, not_a_number,
-    out_of_bounds,
+    Codec, Column, ColumnKey, Owned, ProgramResult, Stored, SumOfProducts, mismatch, name_column,
+    not_a_number, out_of_bounds,
 };
 use crate::bounds::{named, phase_limit};
 use crate::cells::Cells;
 use crate::error::ClientError;
 use crate::release::Release;
-use crate::scheme::SumOfProducts;
 
 /// Integers in slots.
 pub(crate) struct SlotCodec {

@@ -10,13 +10,13 @@ use hush_plan::bounds::Bound;
 use hush_rlwe::{CiphertextSetId, SumAnswer, UncheckedCiphertextSet, UncheckedSumAnswer, has_masks};
 use hush_table::TableStore;
 
-use super::{BlockSums, Computed, Fetched, Scheme, SumOfProducts};
+use super::{BlockSums, Computed, Fetched, Scheme};
 use crate::cells::Cells;
 use crate::cells::decrypt::{body_of, decrypt_chunk};
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::number::Number;
-use crate::packing::{Column, ColumnKey, ProgramResult};
+use crate::packing::{Column, ColumnKey, ProgramResult, SumOfProducts};
 use crate::release::Release;
 
 /// Encrypts and decrypts.

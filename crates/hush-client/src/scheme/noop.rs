@@ -10,13 +10,13 @@ use hush_keys::ChunkEncryption;
 use hush_plan::bounds::Bound;
 use hush_table::TableStore;
 
-use super::{BlockSums, Computed, Fetched, Scheme, SumOfProducts};
+use super::{BlockSums, Computed, Fetched, Scheme};
 use crate::bounds::check_rows;
 use crate::cells::Cells;
 use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::number::Number;
-use crate::packing::ColumnKey;
+use crate::packing::{ColumnKey, SumOfProducts};
 use crate::release::Release;
 
 /// Copies values. It releases them as they are, because there are no errors of encryption to hide.

@@ -34,7 +34,7 @@ pub(crate) struct ProductsShape {
 }
 
 /// What the factors and sums of a task take.
-struct Form {
+struct Counted {
     /// Components of each sum.
     components: Vec<usize>,
     held: u64,
@@ -53,7 +53,7 @@ pub(crate) fn products(
     encodings: &[Encoding],
     strata: &Strata,
 ) -> Result<ProductsShape, PlanFault> {
-    let Form { components, held } = form(task)?;
+    let Counted { components, held } = form(task)?;
     let mut common: Option<(&'static ParamSet, Packing, u64)> = None;
     for id in &task.columns {
         let (set, packing, prime) = slot_encoding(*id, encodings)?;
@@ -85,7 +85,7 @@ fn slot_encoding(
     Ok((set, encoding.packing.clone(), prime))
 }
 
-fn form(task: &ProductsTask) -> Result<Form, PlanFault> {
+fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
     at_most("columns of products", task.columns.len(), MAX_SUMS)?;
     at_most("factors", task.factors.len(), MAX_SUMS)?;
     at_most("sums of products", task.sums.len(), MAX_SUMS)?;
@@ -104,7 +104,7 @@ fn form(task: &ProductsTask) -> Result<Form, PlanFault> {
     if found > limit {
         return Err(PlanFault::ProductCost { found, limit });
     }
-    Ok(Form { components, held: walk.held })
+    Ok(Counted { components, held: walk.held })
 }
 
 /// A walk through factors in their order.

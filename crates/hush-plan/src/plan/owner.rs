@@ -8,7 +8,7 @@ use super::run::RunQuery;
 use super::server::{AggregateTask, SlotExpr};
 use crate::aggregates::{Fraction, JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::{Bound, Bounds};
-use crate::cube::CubeShape;
+use crate::schema::cube::Dimension;
 use crate::sql::Query;
 
 /// How the owner turns answers into the result table.
@@ -101,8 +101,8 @@ pub struct PlacedSums {
 /// Sums under a condition on encrypted columns, as a server has added them up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilteredSums {
-    /// The cells, and what is added up in each.
-    pub shape: CubeShape,
+    /// The columns of the cells ([`crate::filter::cells_by`]).
+    pub by: Vec<Dimension>,
     /// What each of [`ProductsTask::sums`](super::ProductsTask::sums) is.
     pub sums: Vec<FilteredSum>,
     /// Whether a mask leaves out the slots behind the rows.

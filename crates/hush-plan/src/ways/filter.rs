@@ -48,7 +48,8 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let Asked { filter, condition, shape, cells, on_cells } = asked;
     let lanes = &shape.lanes;
     let row_of = |lane: usize| lanes.get(lane).map(|lane| &lane.row);
-    let axes = shape.axes.iter().map(|axis| axis.column.clone()).collect();
+    let axes: Vec<String> = shape.axes.iter().map(|axis| axis.column.clone()).collect();
+    let by = schema.all_filters().into_iter().filter(|by| axes.contains(&by.column)).collect();
     let mut bounds = Bounds::default();
     let grouped = on_cells.grouped;
     let at = (0, axes, on_cells.count);
@@ -73,7 +74,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
         aggregates: grouped.outputs,
         own: Some(own),
         cells: Some(cells_query),
-        filtered: Some(FilteredSums { shape, sums, is_masked }),
+        filtered: Some(FilteredSums { by, sums, is_masked }),
         bounds,
         final_sql: grouped.final_sql,
         ..OwnerPlan::default()
@@ -90,6 +91,18 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     })
 }
 
+/// A cell with the condition.
+#[derive(Clone, Copy)]
+struct Filtered {
+    cell: usize,
+    /// The number of its factor.
+    factor: usize,
+    /// The bound of that for a row.
+    phase_log2: f64,
+    /// Its value where all quantities are 0.
+    padding: i64,
+}
+
 /// Builds a task, and how its sums are read.
 struct Builder<'a, 'c> {
     case: &'a Case<'c>,
@@ -98,8 +111,7 @@ struct Builder<'a, 'c> {
     columns: Vec<&'c PrivateEncoding>,
     set: Option<&'static ParamSet>,
     factors: Vec<Factor>,
-    /// Of each cell the number of its factor, its bound, and its value where all quantities are 0.
-    cells: Vec<(usize, f64, i64)>,
+    cells: Vec<Filtered>,
     sums: Vec<ProductSum>,
     read: Vec<FilteredSum>,
     elements: u64,
@@ -149,13 +161,13 @@ impl<'a, 'c> Builder<'a, 'c> {
     }
 
     /// One factor for each cell: the condition, and that a row is in the cell.
-    fn factors(&mut self, condition: Term, cells: &[Term]) -> Result<(), String> {
+    fn factors(&mut self, condition: Term, cells: &[(usize, Term)]) -> Result<(), String> {
         let is_shared = condition.degree() > 0;
         if is_shared {
             let factor = self.bind(&condition)?;
             self.factors.push(factor);
         }
-        for cell in cells {
+        for (place, cell) in cells {
             let number = match (cell, is_shared) {
                 (Term::Constant(1), true) => 0,
                 (cell, _) => {
@@ -168,7 +180,12 @@ impl<'a, 'c> Builder<'a, 'c> {
                 }
             };
             let whole = condition.clone().times(cell.clone());
-            self.cells.push((number, whole.phase_log2(self.space()?), whole.evaluate(&|_| 0)));
+            self.cells.push(Filtered {
+                cell: *place,
+                factor: number,
+                phase_log2: whole.phase_log2(self.space()?),
+                padding: whole.evaluate(&|_| 0),
+            });
         }
         Ok(())
     }
@@ -193,7 +210,7 @@ impl<'a, 'c> Builder<'a, 'c> {
             return Err(format!("it would be more than {MAX_SUMS} sums"));
         }
         let space = self.space()?;
-        for (cell, (factor, phase_log2, padding)) in self.cells.clone().into_iter().enumerate() {
+        for Filtered { cell, factor, phase_log2, padding } in self.cells.clone() {
             let mut add = |lane: usize, shift: u32, measure: Option<usize>, padding: i64| {
                 self.sums.push(ProductSum { factor, measure, bits: Vec::new() });
                 let fresh = noise::bgv_fresh_phase_log2(space.t_log2);

@@ -4,8 +4,9 @@
 //! *Memory.* What sums read (factors, and bodies that are measures) is kept for each of the elements that are added up together; what else there is
 //! serves one element after another. Results lie behind all that they are made of.
 
-use super::{Factor, MAX_PRODUCT_COMPONENTS, ProductSum};
+use super::{Factor, ProductSum};
 use crate::RlweError;
+use crate::header::MAX_PRODUCT_COMPONENTS;
 
 /// The operations of some factors, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -167,7 +167,9 @@ fn sums_under_a_condition_that_no_rows_give_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let key = OwnerKey::temporary().unwrap();
     let column = |name: &str, range: &str, purposes: &str| {
-        format!("[columns.{name}]\ntype = \"int(16)\"\nrange = {range}\nprotect = \"encrypt\"\nfor = [{purposes}]\n")
+        format!(
+            "[columns.{name}]\ntype = \"int(16)\"\nrange = {range}\nprotect = \"encrypt\"\nfor = [{purposes}]\n"
+        )
     };
     let schema = format!(
         "format = 1\ntable = \"t\"\nstatus = \"approved\"\nmax_rows = 1000\n{}{}",
@@ -178,7 +180,8 @@ fn sums_under_a_condition_that_no_rows_give_are_refused() {
     encrypt_as(directory.path(), &key, &schema, &format!("g,x\n{rows}"));
     let limits = QueryLimits { way: Some(WayName::Filter), ..QueryLimits::default() };
     let on = |forge: Forge| on_a_server(directory.path(), &key, forge).with_limits(limits);
-    for query in ["SELECT COUNT(*) AS c FROM t WHERE g > 3", "SELECT SUM(x) AS s FROM t WHERE g = 3 OR g = 7"] {
+    for query in ["SELECT COUNT(*) AS c FROM t WHERE g > 3", "SELECT SUM(x) AS s FROM t WHERE g = 3 OR g = 7"]
+    {
         assert!(on(|bytes| bytes).ask(query, &Silent).unwrap().batches[0].num_rows() > 0);
         let refused = on(scrambled).ask(query, &Silent).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Damaged, "{query}: {refused}");

@@ -45,15 +45,15 @@ impl Random {
 }
 
 /// A part as a test wants it.
-pub(super) struct Part {
+pub(super) struct RowsOfPart {
     pub(super) rows: usize,
     pub(super) domain: u32,
     /// Deleted rows, counted in the part.
     pub(super) dead: Vec<u64>,
 }
 
-pub(super) fn part(rows: usize, domain: u32) -> Part {
-    Part { rows, domain, dead: Vec::new() }
+pub(super) fn part(rows: usize, domain: u32) -> RowsOfPart {
+    RowsOfPart { rows, domain, dead: Vec::new() }
 }
 
 /// Ciphertexts, or plain values in their place.
@@ -83,7 +83,7 @@ pub(super) struct TestTable {
 
 impl TestTable {
     /// Rows of some parts under the last of their domains and those before it, all with one secret.
-    pub(super) fn new(random: &mut Random, set: &'static str, parts: &[Part], kind: Kind) -> Self {
+    pub(super) fn new(random: &mut Random, set: &'static str, parts: &[RowsOfPart], kind: Kind) -> Self {
         let seed = OwnerSeed::generate().unwrap();
         let ring = Ring::new(preset(set).unwrap(), Cpu::detect().unwrap()).unwrap();
         let secret = seed.of_table(TABLE, ENCRYPTION).secret(SecretKind::Slots, &ring, [9; 16]);
