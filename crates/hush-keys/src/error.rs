@@ -98,7 +98,9 @@ pub enum DecryptError {
         expected: u32,
     },
     /// A power of the secret is larger than roundings are planned with. By how much is a secret.
-    #[error("power {power} of the secret is larger than rounded answers allow for; ask in another way, or rotate the table's secrets")]
+    #[error(
+        "power {power} of the secret is larger than rounded answers allow for; ask in another way, or rotate the table's secrets"
+    )]
     PowerNorm {
         /// The power.
         power: u32,
