@@ -55,6 +55,8 @@ pub(crate) enum Benchmark {
     Products(Products),
     /// Medians, ends, first rows and ranges from sorted runs, beside columns that come back
     Runs(Runs),
+    /// Questions of TPC-H on dbgen's rows with every column encrypted, by conditions without keys, by cubes and by columns that come back
+    Tpch(Tpch),
     /// W2: two historical schemes, insecure, with the published seconds beside ours; starts hush-lab, which lies beside this program
     #[command(name = "lwe-agcd", visible_alias = "W2")]
     LweAgcd(LweAgcd),
@@ -210,6 +212,34 @@ pub(crate) struct Runs {
     pub(crate) questions: Vec<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tpch {
+    /// The scale: 1 is 6 million lines, and takes some 25 GB of disk for each question
+    #[arg(long, default_value_t = 0.01, value_parser = scale)]
+    pub(crate) scale: f64,
+    /// Repetitions of each question by each way
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Names of the questions to put, separated by commas (default: Q1,Q4,Q6,Q12,Q14,Q19)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) questions: Vec<String>,
+    /// A Python interpreter that may have DuckDB
+    #[arg(long, default_value = "python3")]
+    pub(crate) python: String,
+    /// Do not compare with DuckDB
+    #[arg(long)]
+    pub(crate) skip_peers: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A scale of TPC-H.
+fn scale(text: &str) -> Result<f64, String> {
+    let scale: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
+    if (0.001..=10.0).contains(&scale) { Ok(scale) } else { Err("expected 0.001 to 10".to_owned()) }
 }
 
 /// What questions of cubes, of products and of runs have in common.

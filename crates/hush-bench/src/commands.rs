@@ -8,7 +8,7 @@ use std::process::Command;
 use hush::{Error, ProfileInUse};
 use hush_bench::{
     BenchError, analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption,
-    libraries, predictions, products, runs, split_table,
+    libraries, predictions, products, runs, split_table, tpch,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::args::{
     Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Cubes, Delete, EdgeGrid,
-    Encryption, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable,
+    Encryption, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable, Tpch,
 };
 
 /// Runs a benchmark and prints its report.
@@ -37,6 +37,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Predictions(args) => predictions(args, threads),
         Benchmark::Products(args) => products(args, threads),
         Benchmark::Runs(args) => runs(args, threads),
+        Benchmark::Tpch(args) => tpch(args, threads),
         Benchmark::LweAgcd(args) => lwe_agcd(args),
     }
 }
@@ -110,6 +111,13 @@ fn products(args: &Products, threads: usize) -> Result<(), Error> {
     let measured = products::run(&options).map_err(to_error)?;
     report(args.asking.json, &measured, || products::text(&options, &measured))?;
     all_right("question", usize::from(!measured.is_exact))
+}
+
+fn tpch(args: &Tpch, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let cases = tpch::run(&options).map_err(to_error)?;
+    report(args.json, &cases, || tpch::text(&options, &cases))?;
+    all_right("question", tpch::wrong(&cases))
 }
 
 fn runs(args: &Runs, threads: usize) -> Result<(), Error> {

@@ -28,6 +28,7 @@ pub mod products;
 pub mod runs;
 pub mod split_table;
 mod synthetic;
+pub mod tpch;
 mod usage;
 
 pub use error::BenchError;

@@ -43,6 +43,8 @@ pub(crate) enum Stored {
 pub(crate) struct Tables {
     /// CPU microseconds a row that what is prepared adds to an encryption, where the rows are encrypted without it, too.
     pub(crate) made_us_a_row: Option<f64>,
+    /// CPU microseconds a row of the last encryption.
+    pub(crate) prepared_us_a_row: f64,
     directory: TempDir,
     key: OwnerKey,
     threads: usize,
@@ -65,23 +67,50 @@ impl Tables {
         write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?;
         let key = OwnerKey::temporary().map_err(hush::Error::from)?;
-        let mut tables = Self { made_us_a_row: None, directory, key, threads: options.threads };
+        let mut tables =
+            Self { made_us_a_row: None, prepared_us_a_row: 0.0, directory, key, threads: options.threads };
         let encrypt = |form| tables.encrypt(&csv, form, &schema(form));
         if forms.contains(&Stored::Clear) {
             encrypt(Stored::Clear)?;
         }
         let compared = [Stored::Encrypted, Stored::Prepared].into_iter().filter(|form| forms.contains(form));
         let compared: Vec<Stored> = compared.collect();
-        let mut made = Vec::new();
+        let (mut made, mut last) = (Vec::new(), 0.0);
         // In turns, so that both meet the same neighbours on the machine.
         for _ in 0..if compared.len() == 2 { 3 } else { 1 } {
             let seconds = compared.iter().map(|form| encrypt(*form)).collect::<Result<Vec<_>, _>>()?;
+            last = seconds.last().map_or(last, |last| last * 1e6 / options.rows as f64);
             if let [without, with] = seconds[..] {
                 made.push((with - without) * 1e6 / options.rows as f64);
             }
         }
+        tables.prepared_us_a_row = last;
         tables.made_us_a_row = (!made.is_empty()).then(|| median(&made));
         Ok(tables)
+    }
+
+    /// The rows as CSV.
+    pub(crate) fn csv(&self) -> PathBuf {
+        self.directory.path().join("rows.csv")
+    }
+
+    /// Bytes of all files of the prepared table.
+    ///
+    /// # Errors
+    /// A directory that cannot be read.
+    pub(crate) fn stored_bytes(&self) -> Result<u64, BenchError> {
+        let mut left = vec![self.output(Stored::Prepared)];
+        let mut bytes = 0;
+        while let Some(directory) = left.pop() {
+            for entry in std::fs::read_dir(directory)? {
+                let (entry, found) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)))?;
+                match found.is_dir() {
+                    true => left.push(entry),
+                    false => bytes += found.len(),
+                }
+            }
+        }
+        Ok(bytes)
     }
 
     fn output(&self, form: Stored) -> PathBuf {

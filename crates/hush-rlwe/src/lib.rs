@@ -51,7 +51,10 @@ pub use ciphertext::RlweCiphertext;
 pub use error::{CodecError, RlweError};
 pub use evaluate::HoistedCiphertext;
 pub use galois::{conjugation_element, inverse_element, rotation_element};
-pub use header::{CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, CHECKSUM_BYTES, HEADER_BYTES, OVERHEAD_BYTES};
+pub use header::{
+    CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, CHECKSUM_BYTES, HEADER_BYTES, MAX_PRODUCT_COMPONENTS,
+    OVERHEAD_BYTES,
+};
 pub use identity::{ChainId, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};

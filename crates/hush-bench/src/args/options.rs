@@ -3,12 +3,12 @@
 
 use hush_bench::{
     analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, libraries,
-    predictions, products, runs, split_table,
+    predictions, products, runs, split_table, tpch,
 };
 
 use super::{
     Analytics, Appends, Asking, Compact, Conditions, Cubes, Delete, EdgeGrid, EdgeGridKey, EdgeGridProfile,
-    EdgeGridWay, Encryption, Libraries, LibrariesTable, Predictions, Products, Runs, SplitTable,
+    EdgeGridWay, Encryption, Libraries, LibrariesTable, Predictions, Products, Runs, SplitTable, Tpch,
 };
 
 impl Analytics {
@@ -93,6 +93,15 @@ impl Runs {
     pub(crate) fn options(&self, threads: usize) -> runs::Options {
         let (table, questions) = (self.asking.options(self.rows, threads), self.questions.clone());
         runs::Options { table, runs_only: self.runs_only, questions }
+    }
+}
+
+impl Tpch {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> tpch::Options {
+        let Self { scale, repeat, .. } = *self;
+        let python = (!self.skip_peers).then(|| self.python.clone());
+        tpch::Options { scale, repeat, threads, questions: self.questions.clone(), python }
     }
 }
 
