@@ -44,6 +44,8 @@ pub(crate) const MAX_FILTER_CELLS: u32 = 256;
 const USUAL_DEGREE: usize = 5;
 /// Rows of a ring element, in the rings that are used most.
 const ELEMENT_ROWS: u64 = 8192;
+/// Seconds that one core takes to encrypt and store a value, about.
+const VALUE_SECONDS: f64 = 1.2e-7;
 /// Fewest and most ring elements that are added up in one answer.
 const ELEMENTS: (u64, u64) = (16, 1024);
 
@@ -200,6 +202,20 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
     });
     let checked = fault.map_or_else(|| FilterShape::of(schema).map(|_| ()), Err);
     checked.map_err(|fault| SchemaError::Filter { fault })
+}
+
+/// What the filters and measures of a schema take, in words, for so many rows; `None` without any.
+pub fn note(schema: &Schema, rows: u64) -> Option<String> {
+    let shape = FilterShape::of(schema).ok().filter(|shape| !shape.is_empty())?;
+    let (set, columns) = (shape.set()?, shape.quantities().len());
+    let row_bytes = columns as f64 * bytes_of_value(set);
+    Some(format!(
+        "conditions without keys: {columns} encoded columns over {}, {:.1} KB a row, {:.1} GB and {:.0} s of one core for {rows} rows",
+        set.name(),
+        row_bytes / 1e3,
+        row_bytes * rows as f64 / 1e9,
+        columns as f64 * rows as f64 * VALUE_SECONDS,
+    ))
 }
 
 /// The texts of filters as dimensions: a row with any other has no flag.

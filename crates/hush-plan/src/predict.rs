@@ -385,7 +385,15 @@ pub fn predict(
     let has_sealed = matches!(&plan.task, Task::Rows(task) if !task.sealed.is_empty());
     let has_unsized = matches!(&plan.task, Task::Rows(task) if task.sealed.iter().any(|number| shape.copy(*number).is_none()));
     let uses_encrypted = !counted.blocks.is_empty() || has_sealed;
-    let files = parts.iter().map(|part| part.read(uses_clear, uses_encrypted));
+    // Of very many encoded columns the wanted ones are read by themselves.
+    let loaded = work.bytes_loaded;
+    let encrypted_of = |part: &PartShape| match &plan.task {
+        Task::Products(_) => {
+            (u128::from(loaded) * u128::from(part.rows) / u128::from(shape.rows().max(1))) as u64
+        }
+        Task::Aggregate(_) | Task::Rows(_) => part.read(false, uses_encrypted),
+    };
+    let files = parts.iter().map(|part| part.read(uses_clear, false) + encrypted_of(part));
     let files: Vec<u64> = files.collect();
     work.bytes_read = files.iter().sum();
     work.add(asked.map(Asked::work).unwrap_or_default());
@@ -393,8 +401,7 @@ pub fn predict(
     // Clear columns of a few parts together, encrypted ones chunk by chunk.
     let clear_of = |window: &[PartShape]| window.iter().map(|part| part.read(uses_clear, false)).sum::<u64>();
     let clear_held = parts.chunks(threads.max(1)).map(clear_of).max().unwrap_or(0);
-    let chunk_of =
-        |part: &PartShape| part.read(false, uses_encrypted) / part.rows.div_ceil(CHUNK_ROWS).max(1);
+    let chunk_of = |part: &PartShape| encrypted_of(part) / part.rows.div_ceil(CHUNK_ROWS).max(1);
     let chunks_held = parts.iter().map(chunk_of).max().unwrap_or(0).saturating_mul(threads as u64);
     let items_of_owner = match &plan.task {
         Task::Aggregate(_) => expected.groups,

@@ -211,6 +211,11 @@ pub fn reading_notes(schema: &Schema, source: &Source) -> Vec<String> {
     hush_client::reading_notes(schema, source)
 }
 
+/// What conditions without keys take for so many rows, in words; see [`hush_plan::filter::note`].
+pub fn filter_note(schema: &Schema, rows: u64) -> Option<String> {
+    hush_plan::filter::note(schema, rows)
+}
+
 /// The text of a schema file.
 pub fn schema_text(schema: &Schema) -> String {
     hush_client::schema_text(schema)

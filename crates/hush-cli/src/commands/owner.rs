@@ -194,6 +194,10 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         pins: pins(),
         replace: args.replace,
     };
+    let rows = options.source.rows().unwrap_or(options.schema.max_rows);
+    if let Some(note) = hush::filter_note(&options.schema, rows) {
+        say(&format!("Takes {note}"));
+    }
     let encrypted = phases.time("encrypt", || hush::encrypt(&options, &key, &Bar::default()))?;
     let manifest = encrypted.manifest.manifest();
     if let Some(replaced) = &encrypted.replaced {

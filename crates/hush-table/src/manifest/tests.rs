@@ -250,7 +250,7 @@ fn every_rule_of_encodings_is_checked() {
         (|m| scale(m, 92), plain(id)),
         (|m| scale(m, 251), plain(id)),
         (|m| slots(m, vec![]), plain(id)),
-        (|m| slots(m, vec![65537]), plain(id)),
+        (|m| slots(m, vec![65539]), plain(id)),
         (|m| slots(m, vec![hush_params::PLAINTEXT_PRIMES_32[0]; 2]), plain(id)),
         (
             |m| slots(m, vec![hush_params::PLAINTEXT_PRIMES_32[0], hush_params::PLAINTEXT_PRIMES_45[0]]),
