@@ -3,12 +3,14 @@
 meanwhile, and the server is shown nothing but numbers of columns."""
 
 import csv
+import datetime
 import json
 import random
 import re
 
-import duckdb
 import pytest
+
+from duckdb_agrees import assert_as_duckdb
 
 ROWS = 9000
 SCHEMA = """format = 1
@@ -63,14 +65,12 @@ def rows(draw, count, first=0):
     """Random rows with missing values."""
     some = lambda value: value if draw.random() < 0.9 else ""
     for key in range(first, first + count):
-        day = duckdb_day(draw.randrange(2526))
+        day = day_of(draw.randrange(2526))
         yield [key, day, some(draw.randint(-3, 20)), some(draw.choice(["true", "false"])), f"0.{draw.randrange(11):02}", some(f"{draw.randint(-50000, 2000000) / 100:.2f}"), some(draw.choice(["a", "b's", "ü"]))]
 
 
-def duckdb_day(place):
+def day_of(place):
     """A day by how far it lies above the first."""
-    import datetime
-
     return (datetime.date(1992, 1, 1) + datetime.timedelta(days=place)).isoformat()
 
 
@@ -85,7 +85,7 @@ def write(path, lines):
 def atom(draw):
     """A comparison of a hidden column with constants."""
     op = draw.choice(["<", "<=", ">", ">=", "=", "<>"])
-    day = lambda: f"DATE '{duckdb_day(draw.randint(-5, 2530))}'"
+    day = lambda: f"DATE '{day_of(draw.randint(-5, 2530))}'"
     return draw.choice([
         lambda: f"day {op} {day()}",
         lambda: f"day {draw.choice(['', 'NOT '])}BETWEEN {day()} AND {day()}",
@@ -95,7 +95,7 @@ def atom(draw):
         lambda: f"size IS {draw.choice(['', 'NOT '])}NULL",
         lambda: draw.choice(["fresh", "NOT fresh", "fresh IS NULL", "fresh = true"]),
         lambda: f"rate {op} {draw.choice(['0.05', '0.055', '0.1', '0', '1.5'])}",
-        lambda: f"kind {draw.choice(['=', '<>'])} {draw.choice(['', chr(0)]) and ''}'{draw.choice(['a', 'ü', 'none'])}'",
+        lambda: f"kind {draw.choice(['=', '<>'])} '{draw.choice(['a', 'ü', 'none'])}'",
         lambda: f"kind {draw.choice(['', 'NOT '])}IN ('a', 'ü')",
     ])()
 
@@ -172,15 +172,8 @@ def test_random_questions(hush, table, tmp_path, small_key):
 
 def test_duckdb_agrees(hush, table, small_key):
     """Another engine on the plain rows."""
-    data = str(table.parent / "t.csv")
     for query in QUESTIONS:
-        found = list(csv.reader(same_by_each_way(hush, query, small_key).splitlines()))[1:]
-        expected = duckdb.sql(query.replace("FROM t ", f"FROM read_csv('{data}') ")).fetchall()
-        assert len(found) == len(expected) > 0, query
-        for row, wanted in zip(found, expected):
-            for cell, value in zip(row, wanted):
-                alike = cell == str(value if value is not None else "") or abs(float(cell) - float(value)) <= 1e-9 * abs(float(value))
-                assert alike, (query, row, wanted)
+        assert_as_duckdb(same_by_each_way(hush, query, small_key), query, table.parent / "t.csv", least=1)
 
 
 def test_what_is_sent_has_no_constant_and_no_name(hush, table, small_key):
