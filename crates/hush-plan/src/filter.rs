@@ -46,6 +46,8 @@ const USUAL_DEGREE: usize = 5;
 const ELEMENT_ROWS: u64 = 8192;
 /// Seconds that one core takes to encrypt and store a value, about.
 const VALUE_SECONDS: f64 = 1.2e-7;
+/// Bytes that are told before they are written.
+const NOTED_BYTES: f64 = 1e8;
 /// Fewest and most ring elements that are added up in one answer.
 const ELEMENTS: (u64, u64) = (16, 1024);
 
@@ -204,11 +206,14 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
     checked.map_err(|fault| SchemaError::Filter { fault })
 }
 
-/// What the filters and measures of a schema take, in words, for so many rows; `None` without any.
+/// What the filters and measures of a schema take, in words, for so many rows; `None` without any, and where it is little.
 pub fn note(schema: &Schema, rows: u64) -> Option<String> {
     let shape = FilterShape::of(schema).ok().filter(|shape| !shape.is_empty())?;
     let (set, columns) = (shape.set()?, shape.quantities().len());
     let row_bytes = columns as f64 * bytes_of_value(set);
+    if row_bytes * (rows as f64) < NOTED_BYTES {
+        return None;
+    }
     Some(format!(
         "conditions without keys: {columns} encoded columns over {}, {:.1} KB a row, {:.1} GB and {:.0} s of one core for {rows} rows",
         set.name(),

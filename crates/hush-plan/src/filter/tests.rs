@@ -172,6 +172,14 @@ fn limbs_hold_every_number_of_their_range() {
 }
 
 #[test]
+fn what_is_much_is_told() {
+    let schema = lineitem(1_000_000);
+    let note = note(&schema, 1_000_000).unwrap();
+    assert!(note.contains("encoded columns over n13_q4x46_sec128_v1, 4.") && note.contains("GB"), "{note}");
+    assert_eq!((super::note(&schema, 1000), super::note(&crate::tables::patients(), 1 << 30)), (None, None));
+}
+
+#[test]
 fn faults_of_filters_are_named() {
     let refused = |edit: &dyn Fn(&mut Schema)| {
         let mut schema = lineitem(1000);

@@ -172,7 +172,7 @@ fn sums_under_a_condition_that_no_rows_give_are_refused() {
         )
     };
     let schema = format!(
-        "format = 1\ntable = \"t\"\nstatus = \"approved\"\nmax_rows = 1000\n{}{}",
+        "format = 1\ntable = \"t\"\nstatus = \"approved\"\nmax_rows = 100000\n{}{}",
         column("g", "[0, 9]", "\"filter\""),
         column("x", "[0, 1000]", "\"measure\"")
     );
