@@ -3,7 +3,7 @@
 
 use hush_params::{ParamSet, size};
 
-use super::{BlockWork, CHUNK_ROWS, ChunkShape, Expected, TableShape, Work, clear};
+use super::{BlockWork, CHUNK_ROWS, ChunkShape, Expected, PartShape, TableShape, Work, clear};
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
 use crate::packing::{Packing, Stored};
@@ -13,6 +13,8 @@ use crate::plan::{
 
 /// Bytes that a packed object takes beyond its payload: header and checksum.
 const OBJECT_OVERHEAD_BYTES: u64 = size::OBJECT_OVERHEAD_BYTES as u64;
+/// Bytes that a part's file has beside the objects of an encoded column, about: of a table of very many they count.
+const COLUMN_BYTES: u64 = 54;
 /// Polynomials that a product of two ciphertexts multiplies.
 const TENSOR_PRODUCTS: u64 = 4;
 /// Products of a residue that is rounded: one modulo its prime, and the words of one in 128 bits.
@@ -344,12 +346,14 @@ fn sealed_bytes(shape: &TableShape, encodings: &[Encoding]) -> Result<f64, PlanE
         let (_, sizes) = find(encodings, encoding.id)?;
         let without = shape.without(encoding.id);
         let stored = shape.parts.iter().filter(|part| !without.contains(&part.generation));
-        let bodies = stored.flat_map(|part| {
-            part.chunks().map(|rows| {
-                body_bytes(&encoding.packing, &sizes, None, ChunkShape { rows, is_cut: part.is_cut })
-            })
-        });
-        encoded += bodies.sum::<u64>();
+        let of_part = |part: &PartShape| {
+            let body = |rows| {
+                let chunk = ChunkShape { rows, is_cut: part.is_cut };
+                body_bytes(&encoding.packing, &sizes, None, chunk) + OBJECT_OVERHEAD_BYTES
+            };
+            COLUMN_BYTES + part.chunks().map(body).sum::<u64>()
+        };
+        encoded += stored.map(of_part).sum::<u64>();
     }
     let copies = shape.under_seal().filter_map(|column| column.copy);
     encoded +=
