@@ -106,11 +106,16 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
     let tables =
         Tables::new(&asked, &forms, |out| write(out).map(|_| ()), |form| question.schema(form, rows))?;
     let expected = cells(&tables.ask(Stored::Clear, None, sql)?.batches)?;
-    let ways = [WayName::Filter, WayName::Cube, WayName::Fetch];
+    let opened = [WayName::Filter, WayName::Cube, WayName::Fetch].map(|way| {
+        let table = tables.open(Stored::Prepared, Some(way))?;
+        // Of few rows there is no cube of many cells.
+        let answers = way != WayName::Cube || table.plan(sql).is_ok();
+        Ok(answers.then_some((way, table)))
+    });
+    let opened = opened.into_iter().filter_map(Result::transpose).collect::<Result<Vec<_>, BenchError>>()?;
+    let (ways, opened): (Vec<WayName>, Vec<_>) = opened.into_iter().unzip();
     let mut found = vec![(Vec::new(), Vec::new(), 0, 0); ways.len()];
     let mut worst = 0.0_f64;
-    let opened = ways.map(|way| tables.open(Stored::Prepared, Some(way)));
-    let opened = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
     // In turns, so that all ways meet the same neighbours on the machine.
     for _ in 0..options.repeat.max(1) {
         for (table, (server, owner, up, down)) in opened.iter().zip(&mut found) {
@@ -229,7 +234,7 @@ mod tests {
         let options = Options { scale: 0.002, repeat: 1, threads: 2, questions, python: None };
         let cases = run(&options).unwrap();
         assert_eq!((cases.len(), wrong(&cases)), (3, 0), "{cases:?}");
-        assert!(cases.iter().all(|case| case.ways.len() == 3 && case.stored_bytes > 0), "{cases:?}");
+        assert!(cases.iter().all(|case| case.ways.len() >= 2 && case.stored_bytes > 0), "{cases:?}");
         assert!(text(&options, &cases).contains("Q19"));
     }
 }
