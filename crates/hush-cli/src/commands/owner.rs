@@ -194,9 +194,11 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
         pins: pins(),
         replace: args.replace,
     };
-    let rows = options.source.rows().unwrap_or(options.schema.max_rows);
-    if let Some(note) = hush::filter_note(&options.schema, rows) {
-        say(&format!("Takes {note}"));
+    let counted = options.source.rows();
+    if let Some(note) = hush::filter_note(&options.schema, counted.unwrap_or(options.schema.max_rows)) {
+        // Rows of CSV are counted while they are read.
+        let most = if counted.is_some() { "" } else { ", as many as `max_rows` admits" };
+        say(&format!("Takes {note}{most}"));
     }
     let encrypted = phases.time("encrypt", || hush::encrypt(&options, &key, &Bar::default()))?;
     let manifest = encrypted.manifest.manifest();
