@@ -12,7 +12,8 @@ use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SecretKey, SecretKind, SlotCol
 use hush_params::{noise, preset};
 use hush_ring::{Cpu, Ring, UniformSeed};
 use hush_rlwe::{
-    Body, BodyId, BodyKind, Factor, ProductSum, ProductSums, ProductTask, StoredElement, UncheckedBody,
+    BlockMemory, Body, BodyId, BodyKind, Factor, ProductSum, ProductSums, ProductTask, StoredElement,
+    UncheckedBody,
 };
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotEncoder;
@@ -121,8 +122,13 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     for _ in 0..options.repeat.max(1) {
         let start = Instant::now();
         let sums = ProductSums::new(&ring, &task, &elements)?;
+        let add = |memory: &mut BlockMemory, block| {
+            let mut totals = sums.zeros();
+            sums.add_block(block, memory, &mut totals);
+            totals
+        };
         let blocks: Vec<_> =
-            pool.install(|| (0..sums.blocks()).into_par_iter().map(|block| sums.block(block)).collect());
+            pool.install(|| (0..sums.blocks()).into_par_iter().map_init(|| sums.memory(), add).collect());
         let found = sums.assemble(&blocks)?;
         server.push(start.elapsed().as_secs_f64() * 1e3);
         answer_mb =

@@ -27,6 +27,20 @@ pub fn sub_assign(cpu: Cpu, modulus: Modulus, acc: &mut [u64], x: &[u64]) {
     dispatch!(cpu, plain pointwise::sub_assign(modulus: Modulus, acc: &mut [u64], x: &[u64]));
 }
 
+/// `out[i] ← a[i] + b[i] mod q`.
+pub fn add_into(cpu: Cpu, modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+    check(modulus, a, b);
+    assert_eq!(out.len(), a.len(), "output and operands must have one length");
+    dispatch!(cpu, plain pointwise::add_into(modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]));
+}
+
+/// `out[i] ← a[i] − b[i] mod q`.
+pub fn sub_into(cpu: Cpu, modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+    check(modulus, a, b);
+    assert_eq!(out.len(), a.len(), "output and operands must have one length");
+    dispatch!(cpu, plain pointwise::sub_into(modulus: Modulus, out: &mut [u64], a: &[u64], b: &[u64]));
+}
+
 /// `data[i] ← −data[i] mod q`.
 pub fn neg_assign(cpu: Cpu, modulus: Modulus, data: &mut [u64]) {
     check(modulus, data, data);

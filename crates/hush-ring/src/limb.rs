@@ -64,6 +64,14 @@ impl RingLimb {
     pub fn sub_assign(&self, out: &mut [u64], x: &[u64]) {
         pointwise::sub_assign(self.cpu(), self.modulus(), out, x);
     }
+    /// `out = a + b`, entry by entry.
+    pub fn add_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        pointwise::add_into(self.cpu(), self.modulus(), out, a, b);
+    }
+    /// `out = a − b`, entry by entry.
+    pub fn sub_into(&self, out: &mut [u64], a: &[u64], b: &[u64]) {
+        pointwise::sub_into(self.cpu(), self.modulus(), out, a, b);
+    }
     /// `words = −words`.
     pub fn neg_assign(&self, words: &mut [u64]) {
         pointwise::neg_assign(self.cpu(), self.modulus(), words);

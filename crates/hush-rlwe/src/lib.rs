@@ -58,7 +58,7 @@ pub use header::{
 pub use identity::{ChainId, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
-pub use product::{Factor, ProductSum, ProductSums, ProductTask, StoredElement};
+pub use product::{BlockMemory, Factor, ProductSum, ProductSums, ProductTask, StoredElement};
 pub use product_answer::{ProductForm, UncheckedProduct, decode_product, encode_product, product_bytes};
 pub use rounded::{ObjectRounding, PlaintextModulus};
 pub use seeded::SeededCiphertext;

@@ -21,6 +21,7 @@ mod steps;
 
 use hush_ring::{Eval, ExpandLabel, LimbStream, Poly, Ring, RingError, UniformSeed};
 
+pub use self::block::BlockMemory;
 use self::block::BlockView;
 use self::steps::Steps;
 use crate::{Body, RlweError};
@@ -148,19 +149,31 @@ impl<'a> ProductSums<'a> {
         Ok(Self { ring, task, elements, streams, places: PLACES.min(ring.degree()) })
     }
 
-    /// How many blocks of places there are, each of all limbs. They are independent: [`ProductSums::block`] may run on any thread.
+    /// How many blocks of places there are, each of all limbs. They are independent: [`ProductSums::add_block`] may run on any thread.
     pub fn blocks(&self) -> usize {
         self.ring.limb_count() * (self.ring.degree() / self.places)
     }
 
-    /// The sums in one block: of each its components, one after another.
+    /// Sums of nothing in one block: of each its components, one after another.
+    pub fn zeros(&self) -> Vec<Vec<u64>> {
+        let rows = |sum: &ProductSum| self.task.steps.components_of(*sum).unwrap_or(0) * self.places;
+        self.task.sums.iter().map(|sum| vec![0; rows(sum)]).collect()
+    }
+
+    /// What a thread works in.
+    pub fn memory(&self) -> BlockMemory {
+        BlockMemory::new(&self.task.steps, self.places)
+    }
+
+    /// Adds these elements to the sums in one block, which are laid out as [`ProductSums::zeros`].
     ///
     /// # Cost
-    /// Two residues for every place, body and element, unpacked and expanded; a product of residues for every pair of components that meet.
+    /// Two residues for every place, body and element, unpacked and expanded; a product of residues for every pair of components that meet. Sums are
+    /// read and written once for every few elements.
     ///
     /// # Panics
-    /// If there is no such block.
-    pub fn block(&self, block: usize) -> Vec<Vec<u64>> {
+    /// If there is no such block; for sums or memory of another task.
+    pub fn add_block(&self, block: usize, memory: &mut BlockMemory, sums: &mut [Vec<u64>]) {
         let of_limb = self.ring.degree() / self.places;
         let (index, block) = (block / of_limb, block % of_limb);
         let view = BlockView {
@@ -171,7 +184,7 @@ impl<'a> ProductSums<'a> {
             elements: self.elements,
             streams: &self.streams[index],
         };
-        view.sums(&self.task.steps, &self.task.sums)
+        view.add(&self.task.steps, &self.task.sums, memory, sums);
     }
 
     /// The components of every sum, from the results of all blocks in order.
@@ -200,7 +213,13 @@ impl<'a> ProductSums<'a> {
     /// # Errors
     /// None in practice.
     pub fn evaluate(&self) -> Result<Vec<Vec<Poly<Eval>>>, RlweError> {
-        let blocks: Vec<_> = (0..self.blocks()).map(|block| self.block(block)).collect();
+        let mut memory = self.memory();
+        let sums = |block| {
+            let mut sums = self.zeros();
+            self.add_block(block, &mut memory, &mut sums);
+            sums
+        };
+        let blocks: Vec<_> = (0..self.blocks()).map(sums).collect();
         self.assemble(&blocks)
     }
 }

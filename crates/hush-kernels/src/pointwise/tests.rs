@@ -36,6 +36,8 @@ fn sums_and_differences() {
 fn products() {
     compare("mul", |cpu, q, acc, a, _| mul_assign(cpu, q, acc, a), |_, acc, a, _| acc * a);
     compare("mul_into", mul_into, |_, _, a, b| a * b);
+    compare("add_into", add_into, |_, _, a, b| a + b);
+    compare("sub_into", sub_into, |q, _, a, b| a + q - b);
     compare("mul_add", mul_add_assign, |_, acc, a, b| acc + a * b);
 }
 

@@ -20,6 +20,20 @@ pub(crate) fn sub_assign(q: Modulus, acc: &mut [u64], x: &[u64]) {
 }
 
 #[inline(always)]
+pub(crate) fn add_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = q.add(a, b);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn sub_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = q.sub(a, b);
+    }
+}
+
+#[inline(always)]
 pub(crate) fn neg_assign(q: Modulus, data: &mut [u64]) {
     for x in data {
         *x = q.neg(*x);

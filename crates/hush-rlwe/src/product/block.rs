@@ -22,27 +22,41 @@ pub(super) struct BlockView<'a> {
     pub(super) streams: &'a [Vec<LimbStream>],
 }
 
+/// What a thread works in: operands and results of one element, and those of several that are added up together.
+#[derive(Clone, Debug)]
+pub struct BlockMemory {
+    passing: Vec<u64>,
+    kept: Vec<Vec<u64>>,
+}
+
+impl BlockMemory {
+    pub(super) fn new(steps: &Steps, places: usize) -> Self {
+        let memory = |memory: Memory| vec![0; steps.rows(memory) * places];
+        Self { passing: memory(Memory::Passing), kept: vec![memory(Memory::Kept); TOGETHER] }
+    }
+}
+
 impl BlockView<'_> {
-    /// Every sum's components, one after another.
-    pub(super) fn sums(&self, steps: &Steps, sums: &[ProductSum]) -> Vec<Vec<u64>> {
-        let rows = |sum: &ProductSum| steps.components_of(*sum).unwrap_or(0) * self.places;
-        let mut totals: Vec<Vec<u64>> = sums.iter().map(|sum| vec![0; rows(sum)]).collect();
-        let memory = |memory: Memory| vec![0; steps.rows(memory) * self.places];
-        let mut passing = memory(Memory::Passing);
-        let mut kept = vec![memory(Memory::Kept); TOGETHER];
+    /// Adds all elements to every sum, of which the components stand one after another.
+    pub(super) fn add(
+        &self,
+        steps: &Steps,
+        sums: &[ProductSum],
+        BlockMemory { passing, kept }: &mut BlockMemory,
+        totals: &mut [Vec<u64>],
+    ) {
         let masked = steps.masked(sums);
         for first in (0..self.elements.len()).step_by(TOGETHER) {
             let last = self.elements.len().min(first + TOGETHER);
-            for (element, kept) in (first..last).zip(&mut kept) {
+            for (element, kept) in (first..last).zip(&mut *kept) {
                 self.prefetch(element + 1, steps);
-                self.evaluate(element, steps, &mut passing, kept);
+                self.evaluate(element, steps, passing, kept);
                 self.mask(element, &masked, kept);
             }
-            for (sum, total) in sums.iter().zip(&mut totals) {
-                self.add(steps, *sum, &kept[..last - first], total);
+            for (sum, total) in sums.iter().zip(&mut *totals) {
+                self.add_sum(steps, *sum, &kept[..last - first], total);
             }
         }
-        totals
     }
 
     /// The packed residues of a body in this block.
@@ -111,26 +125,30 @@ impl BlockView<'_> {
             Memory::Passing => self.rows(passing, value),
             Memory::Kept => self.rows(kept, value),
         };
-        let copy = |from: &[u64], out: &mut [u64]| {
-            let (head, rest) = out.split_at_mut(from.len());
-            head.copy_from_slice(from);
-            rest.fill(0);
-        };
         match step.operation {
             Operation::Constant(integer) => {
                 let q = i128::from(self.limb.modulus().value());
                 out.fill(i128::from(integer).rem_euclid(q) as u64);
             }
-            Operation::Copy(from) => copy(value(from), out),
+            Operation::Copy(from) => out.copy_from_slice(value(from)),
             Operation::Add(left, right) => {
-                copy(value(left), out);
-                let right = value(right);
-                self.limb.add_assign(&mut out[..right.len()], right);
+                let (left, right) = (value(left), value(right));
+                let (both, rest) = out.split_at_mut(left.len().min(right.len()));
+                self.limb.add_into(both, &left[..both.len()], &right[..both.len()]);
+                rest.copy_from_slice(
+                    if left.len() > right.len() { left } else { right }.split_at(both.len()).1,
+                );
             }
             Operation::Sub(left, right) => {
-                copy(value(left), out);
-                let right = value(right);
-                self.limb.sub_assign(&mut out[..right.len()], right);
+                let (left, right) = (value(left), value(right));
+                let (both, rest) = out.split_at_mut(left.len().min(right.len()));
+                self.limb.sub_into(both, &left[..both.len()], &right[..both.len()]);
+                rest.copy_from_slice(
+                    if left.len() > right.len() { left } else { right }.split_at(both.len()).1,
+                );
+                if right.len() > left.len() {
+                    self.limb.neg_assign(rest);
+                }
             }
             Operation::Mul(left, right) => self.limb.multiply(self.places, out, (value(left), value(right))),
         }
@@ -141,14 +159,16 @@ impl BlockView<'_> {
     }
 
     /// Adds a sum's products of some elements, of which this is kept.
-    fn add(&self, steps: &Steps, sum: ProductSum, kept: &[Vec<u64>], total: &mut [u64]) {
+    fn add_sum(&self, steps: &Steps, sum: ProductSum, kept: &[Vec<u64>], total: &mut [u64]) {
         let Ok((factor, measure)) = steps.operands(sum) else { return };
         match measure {
             None => kept.iter().for_each(|kept| self.limb.add_assign(total, self.rows(kept, factor))),
             Some(measure) => {
-                let pairs: Vec<(&[u64], &[u64])> =
-                    kept.iter().map(|kept| (self.rows(kept, factor), self.rows(kept, measure))).collect();
-                self.limb.multiply_add(self.places, total, &pairs);
+                let mut pairs = [(&[][..], &[][..]); TOGETHER];
+                for (pair, kept) in pairs.iter_mut().zip(kept) {
+                    *pair = (self.rows(kept, factor), self.rows(kept, measure));
+                }
+                self.limb.multiply_add(self.places, total, &pairs[..kept.len()]);
             }
         }
     }

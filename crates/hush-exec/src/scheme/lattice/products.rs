@@ -7,7 +7,7 @@ use hush_plan::EncodingId;
 use hush_plan::plan::ProductSum;
 use hush_ring::{Eval, Poly, UniformSeed};
 use hush_rlwe::{
-    Body, ProductForm, ProductSums, StoredElement, decode_product, encode_product, product_bytes,
+    BlockMemory, Body, ProductForm, ProductSums, StoredElement, decode_product, encode_product, product_bytes,
 };
 use hush_schemes::Values;
 use rayon::prelude::*;
@@ -72,20 +72,13 @@ impl RunningProducts for ProductBlocks {
             chunks.par_iter().map(|chunk| load(products, chunk)).collect::<Result<_, _>>()?;
         let elements: Vec<StoredElement<'_>> = loaded.iter().flat_map(Loaded::stored).collect();
         let sums = ProductSums::new(&products.ring, &products.evaluated, &elements).map_err(|_| INTERNAL)?;
-        let limbs = products.ring.limbs();
-        let of_limb = (sums.blocks() / limbs.len().max(1)).max(1);
-        self.0.resize_with(sums.blocks(), Vec::new);
-        self.0.par_iter_mut().enumerate().try_for_each(|(block, totals)| {
+        self.0.resize_with(sums.blocks(), || sums.zeros());
+        let add = |memory: &mut BlockMemory, (block, totals): (usize, &mut Vec<Vec<u64>>)| {
             stop.check()?;
-            let more = sums.block(block);
-            let Some(limb) = limbs.get(block / of_limb) else { return Err(INTERNAL) };
-            if totals.is_empty() {
-                *totals = more;
-            } else {
-                totals.iter_mut().zip(&more).for_each(|(total, more)| limb.add_assign(total, more));
-            }
+            sums.add_block(block, memory, totals);
             Ok(())
-        })
+        };
+        self.0.par_iter_mut().enumerate().try_for_each_init(|| sums.memory(), add)
     }
 
     fn finish(self, products: &Products) -> Result<ProductPolys, ExecError> {
