@@ -20,6 +20,7 @@ approved_by = "test"
 null_tokens = [""]
 max_rows = 200000
 filter = [{ column = "kind", values = ["a", "b's", "ü"] }]
+derive = ["day > due", "day = due", "kind LIKE 'b%' OR size > 12"]
 measure = ["pay * rate"]
 [columns.key]
 type = "int(32)"
@@ -56,6 +57,11 @@ for = ["measure", "variance"]
 type = "category"
 nullable = true
 protect = "seal"
+[columns.due]
+type = "date"
+range = ["1992-01-01", "1998-12-01"]
+nullable = true
+protect = "encrypt"
 """
 AGGREGATES = ["COUNT(*)", "COUNT(pay)", "COUNT(size)", "SUM(pay)", "SUM(size)", "AVG(pay)", "VARIANCE(pay)", "SUM(pay * rate)"]
 CLEAR = ["key > 300", "key % 3 = 1", "key BETWEEN 1000 AND 7000 OR key < 10"]
@@ -66,7 +72,7 @@ def rows(draw, count, first=0):
     some = lambda value: value if draw.random() < 0.9 else ""
     for key in range(first, first + count):
         day = day_of(draw.randrange(2526))
-        yield [key, day, some(draw.randint(-3, 20)), some(draw.choice(["true", "false"])), f"0.{draw.randrange(11):02}", some(f"{draw.randint(-50000, 2000000) / 100:.2f}"), some(draw.choice(["a", "b's", "ü"]))]
+        yield [key, day, some(draw.randint(-3, 20)), some(draw.choice(["true", "false"])), f"0.{draw.randrange(11):02}", some(f"{draw.randint(-50000, 2000000) / 100:.2f}"), some(draw.choice(["a", "b's", "ü"])), some(draw.choice([day, day_of(draw.randrange(2526))]))]
 
 
 def day_of(place):
@@ -78,7 +84,7 @@ def write(path, lines):
     """A CSV file of rows."""
     with open(path, "w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
-        writer.writerow(["key", "day", "size", "fresh", "rate", "pay", "kind"])
+        writer.writerow(["key", "day", "size", "fresh", "rate", "pay", "kind", "due"])
         writer.writerows(lines)
 
 
@@ -97,6 +103,9 @@ def atom(draw):
         lambda: f"rate {op} {draw.choice(['0.05', '0.055', '0.1', '0', '1.5'])}",
         lambda: f"kind {draw.choice(['=', '<>'])} '{draw.choice(['a', 'ü', 'none'])}'",
         lambda: f"kind {draw.choice(['', 'NOT '])}IN ('a', 'ü')",
+        lambda: f"day {draw.choice(['>', '<=', '=', '<>'])} due",
+        lambda: f"{draw.choice(['', 'NOT '])}due {draw.choice(['<', '>=', '='])} day",
+        lambda: f"{draw.choice(['', 'NOT '])}(kind LIKE 'b%' OR size > 12)",
     ])()
 
 
@@ -111,7 +120,7 @@ def condition(draw, factors):
 
 def question(draw):
     """A random grouped query."""
-    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"]])
+    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"], ["due < day"]])
     items = draw.sample(AGGREGATES, draw.randint(1, 3))
     named = [f"{text} AS x{place}" for place, text in enumerate([*keys, *items])]
     conditions = [condition(draw, 2)] + ([draw.choice(CLEAR)] if draw.random() < 0.4 else [])
@@ -153,6 +162,8 @@ QUESTIONS = [
     "SELECT kind, AVG(pay) AS a, COUNT(size) AS n FROM t WHERE rate BETWEEN 0.05 AND 0.07 AND fresh GROUP BY kind HAVING COUNT(*) > 3 ORDER BY kind",
     "SELECT COUNT(*) AS n, VARIANCE(pay) AS v FROM t WHERE (kind = 'a' AND size > 3) OR (kind = 'ü' AND size IS NULL)",
     "SELECT COUNT(*) AS n, SUM(size) AS s FROM t WHERE NOT (fresh AND rate > 0.02)",
+    "SELECT SUM(pay) AS s, COUNT(*) AS n FROM t WHERE (kind LIKE 'b%' OR size > 12) AND day <= due",
+    "SELECT rate, SUM(CASE WHEN due < day THEN pay ELSE 0 END) AS late, SUM(pay) AS s FROM t GROUP BY rate HAVING COUNT(*) > 3 ORDER BY rate",
 ]
 
 
@@ -217,7 +228,7 @@ def test_the_life_of_a_table(hush, table, tmp_path, small_key):
 def test_texts_that_are_not_listed_are_refused(hush, table, tmp_path, small_key):
     """No flag would be set, and `<>` would miss the row."""
     line = list(next(rows(random.Random(1), 1, 50_000)))
-    write(tmp_path / "more.csv", [[*line[:-1], "c"]])
+    write(tmp_path / "more.csv", [[*line[:-2], "c", line[-1]]])
     done = hush("append", "more.csv", "-o", "T", *small_key, status=None)
     assert done.returncode and "HUSH-C096" in done.stderr, done.stderr
 
@@ -230,6 +241,9 @@ def test_faults_of_a_schema(hush, tmp_path, small_key):
         ('values = ["a", "b\'s", "ü"]', "values = []", "list its values"),
         ('protect = "clear"', 'protect = "clear"\nfor = ["filter"]', "key is neither"),
         ('"pay * rate"', '"pay * nobody"', "measure"),
+        ('"day = due"', '"day = nobody"', "nobody"),
+        ('"day = due"', '"due < day"', "stands twice"),
+        ('"day = due"', '"key = 3"', "key = 3 is neither"),
         ('type = "int(8)"\nrange = [-3, 20]', 'type = "int(64)"', "more than 16777216 values"),
     ):
         assert old in SCHEMA

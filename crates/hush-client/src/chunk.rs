@@ -9,15 +9,17 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use hush_encode::{clear_rows, quantity_values};
 use hush_keys::{Encryptor, SealKey, TableKeys};
-use hush_plan::Schema;
 use hush_plan::schema::Column;
+use hush_plan::{Quantity, Schema};
 use hush_table::source::{ColumnData, RowBatch};
 use hush_table::{AppendId, EncodedChunk};
 use zeroize::Zeroizing;
 
 use crate::columns::ColumnKeys;
 use crate::copy;
+use crate::derived::DerivedPlan;
 use crate::error::ClientError;
+use crate::packing::ColumnKey;
 use crate::prepare::{PreparePlan, PreparedRows};
 use crate::private::PrivateHalf;
 use crate::scheme::Scheme;
@@ -36,6 +38,8 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) append: Option<AppendId>,
     /// What is prepared of their rows.
     pub(crate) prepare: PreparePlan,
+    /// The conditions that are worked out of their rows.
+    derived: DerivedPlan,
 }
 
 /// A chunk as writers take it.
@@ -59,8 +63,8 @@ impl<'a> ChunkPlan<'a> {
             let column = schema.under_seal().find(|column| column.name == seal.name)?;
             Some((seal, column, *positions.get(seal.name.as_str())?))
         });
-        let sealed = sealed.collect();
-        Self { keys, positions, sealed, scheme, append: None, prepare: PreparePlan::default() }
+        let (sealed, derived) = (sealed.collect(), DerivedPlan::of(schema, keys));
+        Self { keys, positions, sealed, scheme, append: None, prepare: PreparePlan::default(), derived }
     }
 
     /// With the cubes and runs of a table.
@@ -103,11 +107,12 @@ impl<'a> ChunkPlan<'a> {
         let chunk = encryptor.begin_chunk(index, batch.rows)?;
         // Appends may be small and many.
         let mut chunk = if self.append.is_some() { chunk.cut() } else { chunk };
-        let quantities = self
-            .keys
-            .iter()
-            .map(|key| quantity_values(&key.encoding.quantity, batch, &self.positions))
-            .collect::<Result<Vec<_>, _>>()?;
+        let flags = self.derived.flags(batch)?;
+        let values = |key: &ColumnKey| match &key.encoding.quantity {
+            Quantity::Holds(holds) => flags.of(holds),
+            quantity => Ok(quantity_values(quantity, batch, &self.positions)?),
+        };
+        let quantities = self.keys.iter().map(values).collect::<Result<Vec<_>, ClientError>>()?;
         let encoded = self.scheme.encode(self.keys, &mut chunk, &quantities)?;
         let sealed = self.seal_columns(index, batch)?;
         let seed = chunk.seed().to_bytes();

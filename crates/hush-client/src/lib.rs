@@ -36,6 +36,7 @@ mod decrypt;
 mod delete;
 #[cfg(test)]
 mod deleted;
+mod derived;
 mod destination;
 mod devices;
 mod encrypt;

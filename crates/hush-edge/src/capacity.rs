@@ -267,6 +267,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         groups: Vec::new(),
         runs: Vec::new(),
         filters: Vec::new(),
+        derived: Vec::new(),
         measures: Vec::new(),
         edge: true,
         erasable: false,

@@ -114,6 +114,9 @@ pub fn quantity_values<'a>(
             cells::in_cells((quantity.as_deref(), cells, *bits), batch, positions)?
         }
         Quantity::Flag(flag) => flags::flags(flag, data(&flag.column, batch, positions)?)?,
+        Quantity::Holds(_) => {
+            return Err(EncodeError::Internal { what: "conditions take a query engine to work out" });
+        }
         Quantity::Limb { quantity, bits, place } => {
             flags::limbs(&quantity_values(quantity, batch, positions)?, *bits, *place)?
         }

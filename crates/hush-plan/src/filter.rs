@@ -24,12 +24,13 @@ pub use code::Code;
 pub(crate) use term::{Space, Term};
 
 use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, Place, compile_on, lanes_over, view_of};
+use crate::derived::Derived;
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
 use crate::one_hot::is_wanted;
 use crate::packing::slots::{FILTER_PRIME, has_slots};
-use crate::quantity::{Flag, FlagOf, Quantity};
+use crate::quantity::{Flag, FlagOf, Holds, Quantity};
 use crate::schema::cube::{Cube, Dimension};
 use crate::schema::file::SchemaError;
 use crate::schema::{Column, FilterFault, Protection, Purpose, Schema};
@@ -75,6 +76,15 @@ impl FilterShape {
             }
             codes.push(Code::of(schema, &dimension)?);
         }
+        let mut derived: Vec<Derived> = Vec::new();
+        for text in &schema.derived {
+            let one = Derived::of(schema, text)?;
+            if derived.iter().any(|other| other.is_same(&one)) {
+                return Err(FilterFault::Twice { column: one.name });
+            }
+            derived.push(one);
+        }
+        codes.extend(derived.into_iter().map(Code::of_derived));
         let measures = schema.all_measures();
         let lanes = if measures.is_empty() {
             Vec::new()
@@ -305,8 +315,9 @@ pub(crate) fn compile(
         _ => {}
     }
     let cells = flags_of_cells(shape, &cube).ok_or(OTHER_SUMS)?;
-    let is_left =
-        |(cell, _): &(usize, Term)| of_cells.evaluate(&|quantity| flag_of_cell(&cube, *cell, quantity)) > 0;
+    let is_left = |(cell, _): &(usize, Term)| {
+        of_cells.evaluate(&|quantity| flag_of_cell((shape, &cube), *cell, quantity)) > 0
+    };
     let cells: Vec<(usize, Term)> = cells.into_iter().enumerate().filter(is_left).collect();
     if cells.is_empty() {
         return Err(NO_ROW);
@@ -331,7 +342,7 @@ fn on_cells(
 
 /// The cells of some of a schema's columns for conditions, with all that is measured; `None` if there are none such, or too many.
 pub fn cells_by(schema: &Schema, by: &[Dimension]) -> Option<CubeShape> {
-    cells_of(schema, &FilterShape::of(schema).ok()?, by)
+    cells_of(&schema.with_derived(), &FilterShape::of(schema).ok()?, by)
 }
 
 fn cells_of(schema: &Schema, shape: &FilterShape, by: &[Dimension]) -> Option<CubeShape> {
@@ -346,7 +357,10 @@ fn cells_of(schema: &Schema, shape: &FilterShape, by: &[Dimension]) -> Option<Cu
 }
 
 /// What a flag of a column of cells is for the rows of a cell.
-fn flag_of_cell(cube: &CubeShape, cell: usize, quantity: &Quantity) -> i64 {
+fn flag_of_cell((shape, cube): (&FilterShape, &CubeShape), cell: usize, quantity: &Quantity) -> i64 {
+    let is_of = |axis: &Axis, holds: &Holds| {
+        shape.codes.iter().any(|code| code.column == axis.column && code.is_of(holds))
+    };
     let mut stride = cube.cells() as usize;
     for axis in &cube.axes {
         stride /= axis.len().max(1);
@@ -356,6 +370,10 @@ fn flag_of_cell(cube: &CubeShape, cell: usize, quantity: &Quantity) -> i64 {
             (Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }), Place::Units(units)) => flag.is_set(units),
             (Quantity::Flag(Flag { of: FlagOf::Text(text), .. }), Place::Text(value)) => text == value,
             (Quantity::Flag(_), _) => false,
+            (Quantity::Holds(holds), Place::Units(units)) if is_of(axis, holds) => {
+                (units == 1) == holds.truth
+            }
+            (Quantity::Holds(holds), _) if is_of(axis, holds) => false,
             (Quantity::Valid(column), place) if *column == axis.column => place != Place::Missing,
             _ => continue,
         };

@@ -28,6 +28,7 @@ mod by_row;
 mod catalog;
 mod conditions;
 pub mod cube;
+mod derived;
 pub mod encoding;
 pub mod error;
 #[cfg(test)]

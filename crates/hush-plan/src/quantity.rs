@@ -15,7 +15,7 @@ use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
 pub use cell::{Cell, CellValues, Within};
-pub use flag::{DigitFlag, Flag, FlagOf, limb};
+pub use flag::{DigitFlag, Flag, FlagOf, Holds, limb};
 
 /// The numbers that an encoded column holds, one for each row, computed from columns. Private: the server never learns which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -36,6 +36,8 @@ pub enum Quantity {
     },
     /// A flag of a column's value: 0 where it is missing.
     Flag(Flag),
+    /// 1 where a condition on a row is true, or where it is false; 0 where it is NULL.
+    Holds(Holds),
     /// A digit of another quantity in base `2^bits`, each from `-2^(bits-1)` to less than `2^(bits-1)`: sums over rows of all digits are sums of the
     /// quantity.
     Limb {
@@ -89,6 +91,7 @@ impl Quantity {
                 format!("{what} by {}", columns_of_cells(cells).join(", "))
             }
             Quantity::Flag(flag) => flag.describe(),
+            Quantity::Holds(holds) => holds.describe(),
             Quantity::Limb { quantity, place, .. } => {
                 format!("digit {} of {}", place + 1, quantity.describe())
             }
@@ -120,6 +123,7 @@ impl Quantity {
                 columns_of_cells(cells).into_iter().chain(summed).collect()
             }
             Quantity::Flag(flag) => vec![&flag.column],
+            Quantity::Holds(holds) => holds.columns.iter().map(String::as_str).collect(),
             Quantity::Limb { quantity, .. } => quantity.columns(),
             Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => vec![name],
             Quantity::Where { quantity, present } => {
@@ -157,6 +161,7 @@ impl Quantity {
                 Quantity::InCells { quantity, cells, bits: *bits }
             }
             Quantity::Flag(flag) => Quantity::Flag(Flag { column: name(&flag.column), ..flag.clone() }),
+            Quantity::Holds(holds) => Quantity::Holds(holds.renamed(name)),
             Quantity::Limb { quantity, bits, place } => {
                 Quantity::Limb { quantity: Box::new(quantity.renamed(name)), bits: *bits, place: *place }
             }
@@ -187,6 +192,7 @@ impl Quantity {
         match self {
             Quantity::BothValid(..)
             | Quantity::Flag(_)
+            | Quantity::Holds(_)
             | Quantity::Negative(_)
             | Quantity::Valid(_)
             | Quantity::Zero(_) => BigInt::one(),
@@ -229,6 +235,7 @@ impl Quantity {
         let possible = match self {
             Quantity::BothValid(..)
             | Quantity::Flag(_)
+            | Quantity::Holds(_)
             | Quantity::Negative(_)
             | Quantity::Valid(_)
             | Quantity::Zero(_) => Interval::point(BigInt::one()),
@@ -265,6 +272,7 @@ impl Quantity {
         match self {
             Quantity::BothValid(..)
             | Quantity::Flag(_)
+            | Quantity::Holds(_)
             | Quantity::Limb { .. }
             | Quantity::Log(_)
             | Quantity::Negative(_)
@@ -284,7 +292,7 @@ impl Quantity {
         match self {
             Quantity::BothValid(..) | Quantity::Negative(_) | Quantity::Valid(_) | Quantity::Zero(_) => true,
             // Their encodings look like those of limbs.
-            Quantity::Flag(_) | Quantity::Limb { .. } => false,
+            Quantity::Flag(_) | Quantity::Holds(_) | Quantity::Limb { .. } => false,
             Quantity::Where { quantity, .. } => quantity.marks_missing(),
             Quantity::InCells { .. }
             | Quantity::Log(_)
@@ -315,6 +323,7 @@ impl Quantity {
             Quantity::BothValid(..) => "the joint validity (`products` in the schema)",
             Quantity::InCells { .. } => "sums by hidden values (`group` in the schema)",
             Quantity::Flag(_) => "flags of its values (purpose `filter`)",
+            Quantity::Holds(_) => "flags of a condition (`derive` in the schema)",
             Quantity::Limb { .. } => "digits of its values (purpose `measure`)",
             Quantity::Monomial(factors) => {
                 let is_power = factors.iter().all(|factor| Some(factor) == factors.first());

@@ -317,6 +317,9 @@ pub struct Schema {
     pub runs: Vec<Run>,
     /// Columns that conditions may be on which a server evaluates without keys, where purposes do not say so: texts, with their values.
     pub filters: Vec<Dimension>,
+    /// Conditions on a row that are worked out when it is encrypted, so that a server multiplies their flags as those of values: of several columns, or of
+    /// what no flags of values say. As SQL.
+    pub derived: Vec<String>,
     /// What is added up over the rows of such conditions: columns, with their squares, or expressions of columns, as SQL. Purposes ask for further
     /// ones ([`Schema::all_measures`]).
     pub measures: Vec<String>,
@@ -377,6 +380,7 @@ impl Schema {
             groups: Vec::new(),
             runs: Vec::new(),
             filters: Vec::new(),
+            derived: Vec::new(),
             measures: Vec::new(),
             edge: false,
             allow: Shown::ALL,

@@ -29,8 +29,9 @@ mod workload;
 
 pub(crate) use bounds::has_literal;
 pub use bounds::{TextFault, check_expression};
+pub(crate) use condition::renamed_condition;
 pub use condition::{Condition, OwnedCondition};
-pub(crate) use expression::{bare, column_name, columns_of, quoted, shown};
+pub(crate) use expression::{bare, column_name, columns_of, holds, quoted, renamed, shown};
 pub use similar::similar_regex;
 pub use statement::table_of;
 pub use workload::{parse_workload, statements};

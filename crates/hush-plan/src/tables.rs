@@ -55,6 +55,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         groups: Vec::new(),
         runs: Vec::new(),
         filters: Vec::new(),
+        derived: Vec::new(),
         measures: Vec::new(),
         edge: false,
         erasable: false,

@@ -209,7 +209,7 @@ pub(super) fn of_cells(
     cells: &CellsQuery,
 ) -> Result<OwnedTable, ClientError> {
     let missing = || ClientError::Internal { what: "a cube lacks a column that it is made of" };
-    let schema = asked.table.half.schema.all_clear();
+    let schema = asked.table.half.schema.with_derived().all_clear();
     let filled = groups.iter().enumerate().flat_map(|(group, sums)| {
         let has_rows = |cell: &usize| sums.rows.get(*cell) > Some(&0);
         (0..sums.rows.len()).filter(has_rows).map(move |cell| (group, cell))

@@ -235,6 +235,7 @@ fn plaintext_bytes(quantity: &Quantity) -> u64 {
         Quantity::Value(_) => 0,
         Quantity::BothValid(..)
         | Quantity::Flag(_)
+        | Quantity::Holds(_)
         | Quantity::Negative(_)
         | Quantity::Valid(_)
         | Quantity::Zero(_) => 8 * ROWS,

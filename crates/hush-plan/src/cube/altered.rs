@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cubes of altered schemas: they follow the names of their columns, and go with them.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{Expr, Ident, VisitMut, VisitorMut};
-
 use super::{CubeShape, MAX_NUMBERS};
 use crate::schema::Schema;
 use crate::schema::alter::Alteration;
 use crate::schema::cube::{Cube, Dimension};
-use crate::sql::{self, column_name, columns_of, functions, quoted};
+use crate::sql::{self, columns_of, functions, quoted};
 
 /// What a cube of a schema is after an alteration, or `None` if one of its columns is dropped.
 pub fn after(schema: &Schema, cube: &Cube, alteration: &Alteration) -> Option<Cube> {
@@ -52,22 +48,11 @@ pub fn forget_lost(schema: &mut Schema) {
 
 /// An expression of columns, as typed, with other names for them; `None` if it is none, or if one of them has no name.
 fn renamed(schema: &Schema, text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    struct Rename<'a>(&'a dyn Fn(&str) -> Option<String>);
-    impl VisitorMut for Rename<'_> {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            let Some(found) = column_name(expr).map(str::to_owned) else { return ControlFlow::Continue(()) };
-            let Some(name) = (self.0)(&found) else { return ControlFlow::Break(()) };
-            *expr = Expr::Identifier(Ident::with_quote('"', name));
-            ControlFlow::Continue(())
-        }
-    }
     let query = sql::parse(schema, &format!("SELECT SUM({text}) FROM {}", quoted(&schema.table))).ok()?;
     let call = functions::aggregate(&query.items.first()?.expr)?.ok()?;
-    let mut argument = call.arguments.first()?.clone();
-    if columns_of(&argument).iter().all(|column| name(column).as_ref() == Some(column)) {
+    let argument = call.arguments.first()?;
+    if columns_of(argument).iter().all(|column| name(column).as_ref() == Some(column)) {
         return Some(text.to_owned());
     }
-    let renamed = VisitMut::visit(&mut argument, &mut Rename(name)).is_continue();
-    renamed.then(|| argument.to_string())
+    Some(sql::renamed(argument, name)?.to_string())
 }

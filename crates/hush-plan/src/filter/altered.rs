@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Filters and measures of altered schemas: they follow the names of their columns, and go with them.
+//! Filters, derived conditions and measures of altered schemas: they follow the names of their columns, and go with them.
 
 use super::Code;
 use crate::cube::{lanes_over, sums_after};
+use crate::derived::Derived;
 use crate::schema::Schema;
 use crate::schema::alter::Alteration;
 use crate::schema::cube::Dimension;
+use crate::sql::renamed_condition;
 
 /// Gives an altered schema the filters and measures that the one before had, as far as there can be such.
 pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
@@ -16,14 +18,26 @@ pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
     next.filters = before.filters.iter().filter_map(after).collect();
     let measure = |text: &String| sums_after(before, std::slice::from_ref(text), alteration)?.pop();
     next.measures = before.measures.iter().filter_map(measure).collect();
+    let derived = |text: &String| {
+        let condition = Derived::of(before, text).ok()?.condition;
+        let is_kept = Derived::of(next, text).is_ok_and(|now| now.condition == condition);
+        if is_kept {
+            Some(text.clone())
+        } else {
+            renamed_condition(&condition, &|name| alteration.name_after(name))
+        }
+    };
+    next.derived = before.derived.iter().filter_map(derived).collect();
     forget_lost(next);
 }
 
 /// Forgets those whose columns are no longer such that there can be one.
 pub fn forget_lost(schema: &mut Schema) {
-    let (mut filters, mut measures) =
-        (std::mem::take(&mut schema.filters), std::mem::take(&mut schema.measures));
+    let mut filters = std::mem::take(&mut schema.filters);
+    let mut measures = std::mem::take(&mut schema.measures);
+    let mut derived = std::mem::take(&mut schema.derived);
     filters.retain(|filter| Code::of(schema, filter).is_ok());
     measures.retain(|text| lanes_over(schema, std::slice::from_ref(text), schema.max_rows.max(1)).is_ok());
-    (schema.filters, schema.measures) = (filters, measures);
+    derived.retain(|text| Derived::of(schema, text).is_ok());
+    (schema.filters, schema.measures, schema.derived) = (filters, measures, derived);
 }

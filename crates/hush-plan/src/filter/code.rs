@@ -6,10 +6,13 @@
 //!
 //! *Texts.* A flag for each: there is no order.
 //!
+//! *Conditions that are derived.* A flag where it is true, and one where it is false if it may be NULL.
+//!
 //! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
 
 use super::term::Term;
-use crate::quantity::{DigitFlag, Flag, FlagOf, Quantity};
+use crate::derived::Derived;
+use crate::quantity::{DigitFlag, Flag, FlagOf, Holds, Quantity};
 use crate::schema::cube::{Dimension, Grain};
 use crate::schema::units::{column_bounds, type_bounds};
 use crate::schema::{Column, ColumnType, FilterFault, Protection, Schema};
@@ -40,6 +43,11 @@ enum Values {
         digits: Vec<Digit>,
     },
     Texts(Vec<String>),
+    /// What is true of the values of these columns.
+    Condition {
+        condition: String,
+        columns: Vec<String>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,11 +85,22 @@ impl Code {
         Ok(Self { column: name.clone(), kind: column.kind, nullable: column.nullable, values })
     }
 
+    /// The code of a condition that is derived, as a column of truth values.
+    pub(crate) fn of_derived(derived: Derived) -> Self {
+        let Derived { name, condition, columns, nullable, .. } = derived;
+        Self {
+            column: name,
+            kind: ColumnType::Bool,
+            nullable,
+            values: Values::Condition { condition, columns },
+        }
+    }
+
     /// Factors of the product that a condition on it is, at most.
     pub(crate) fn degree(&self) -> usize {
         match &self.values {
             Values::Digits { digits, .. } => digits.len(),
-            Values::Texts(_) => 1,
+            Values::Condition { .. } | Values::Texts(_) => 1,
         }
     }
 
@@ -89,34 +108,41 @@ impl Code {
     pub(crate) fn count(&self) -> u64 {
         match &self.values {
             Values::Digits { count, .. } => *count,
+            Values::Condition { .. } => 2,
             Values::Texts(texts) => texts.len() as u64,
         }
     }
 
     /// Whether values have an order that flags know.
     pub(crate) fn is_ordered(&self) -> bool {
-        matches!(self.values, Values::Digits { .. })
+        !matches!(self.values, Values::Texts(_))
+    }
+
+    /// Whether it is of the condition that a flag is of.
+    pub(crate) fn is_of(&self, holds: &Holds) -> bool {
+        matches!(&self.values, Values::Condition { condition, .. } if *condition == holds.condition)
     }
 
     /// The least value, of numbers.
     pub(crate) fn low(&self) -> i128 {
         match &self.values {
             Values::Digits { low, .. } => *low,
-            Values::Texts(_) => 0,
+            Values::Condition { .. } | Values::Texts(_) => 0,
         }
     }
 
     /// The place of a text.
     pub(crate) fn place_of_text(&self, text: &str) -> Option<u64> {
         match &self.values {
-            Values::Digits { .. } => None,
+            Values::Condition { .. } | Values::Digits { .. } => None,
             Values::Texts(texts) => texts.iter().position(|known| known == text).map(|place| place as u64),
         }
     }
 
     /// What is encrypted of it: all flags, and where there is a value.
     pub(crate) fn quantities(&self) -> Vec<Quantity> {
-        let valid = (self.nullable && self.is_ordered()).then(|| Quantity::Valid(self.column.clone()));
+        let is_of_digits = matches!(self.values, Values::Digits { .. });
+        let valid = (self.nullable && is_of_digits).then(|| Quantity::Valid(self.column.clone()));
         let flags: Vec<Quantity> = match &self.values {
             Values::Digits { digits, .. } => {
                 let of_digit =
@@ -124,6 +150,10 @@ impl Code {
                 digits.iter().flat_map(of_digit).collect()
             }
             Values::Texts(texts) => texts.iter().map(|text| self.text(text)).collect(),
+            Values::Condition { condition, columns } => {
+                let truths: &[bool] = if self.nullable { &[true, false] } else { &[true] };
+                truths.iter().map(|truth| holds(condition, columns, *truth)).collect()
+            }
         };
         valid.into_iter().chain(flags).collect()
     }
@@ -134,6 +164,9 @@ impl Code {
             _ if !self.nullable => Term::Constant(1),
             Values::Digits { .. } => Term::Stored(Quantity::Valid(self.column.clone())),
             // Every value has a flag.
+            Values::Condition { condition, columns } => {
+                Term::sum([true, false].map(|truth| Term::Stored(holds(condition, columns, truth))))
+            }
             Values::Texts(texts) => Term::sum(texts.iter().map(|text| Term::Stored(self.text(text)))),
         }
     }
@@ -151,6 +184,7 @@ impl Code {
                 });
                 Term::sum(ranges)
             }
+            Values::Condition { condition, columns } => self.of_truths((condition, columns), places),
             Values::Texts(texts) => {
                 let is_taken =
                     |place: u64| places.iter().any(|(first, last)| (*first..=*last).contains(&place));
@@ -164,6 +198,19 @@ impl Code {
                     of(true)
                 }
             }
+        }
+    }
+
+    /// 1 where a condition has one of its truth values, which are the places 0 and 1.
+    fn of_truths(&self, (condition, columns): (&str, &[String]), places: &[Places]) -> Term {
+        let has = |place: u64| places.iter().any(|(first, last)| (*first..=*last).contains(&place));
+        let flag = |truth| Term::Stored(holds(condition, columns, truth));
+        match (has(0), has(1)) {
+            (false, false) => Term::Constant(0),
+            (false, true) => flag(true),
+            (true, false) if self.nullable => flag(false),
+            (true, false) => Term::Constant(1).minus(flag(true)),
+            (true, true) => self.valid(),
         }
     }
 
@@ -213,6 +260,10 @@ impl Code {
     fn text(&self, text: &str) -> Quantity {
         Quantity::Flag(Flag { column: self.column.clone(), of: FlagOf::Text(text.to_owned()) })
     }
+}
+
+fn holds(condition: &str, columns: &[String], truth: bool) -> Quantity {
+    Quantity::Holds(Holds { condition: condition.to_owned(), columns: columns.to_vec(), truth })
 }
 
 /// As few digits as keep each below its bound, all about as large: then there are the fewest flags.

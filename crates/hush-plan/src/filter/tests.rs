@@ -152,6 +152,64 @@ fn what_filters_do_not_answer_is_refused_with_the_reason() {
     }
 }
 
+/// A condition that is derived is one factor, whatever its columns, and can be a group.
+#[test]
+fn conditions_that_are_derived_are_flags() {
+    let mut schema = lineitem(1_000_000);
+    schema.columns.push(nullable(column("note", ColumnType::Text, Protection::Seal)));
+    schema.derived = vec!["note LIKE '%late%'".into(), "price > 100 * quantity AND region = 'x'".into()];
+    let shape = FilterShape::of(&schema).unwrap();
+    let holds = |quantity: &&Quantity| matches!(quantity, Quantity::Holds(_));
+    // Of what may be NULL two flags, of regions too.
+    assert_eq!(shape.quantities().iter().filter(holds).count(), 4);
+    let degrees = |text: &str| {
+        let plan = planned(&schema, 1000, text).unwrap();
+        let Task::Products(task) = &plan.server.task else { panic!("{:?}", plan.server.task) };
+        let text = serde_json::to_string(&plan.server).unwrap();
+        assert!(!text.contains("late") && !text.contains("note"), "{text}");
+        task.sums.iter().map(|sum| task.components(sum) - 1).collect::<Vec<_>>()
+    };
+    for (condition, degree) in [
+        ("note LIKE '%late%'", 1),
+        ("note NOT LIKE '%late%' AND flag = 'A'", 2),
+        ("region = 'x' AND quantity < 7 AND 100 * quantity < price", 2),
+        ("NOT (note LIKE '%late%' OR quantity < 7)", 2),
+    ] {
+        assert_eq!(
+            degrees(&format!("SELECT COUNT(*) FROM lineitem WHERE {condition}")),
+            [degree],
+            "{condition}"
+        );
+    }
+    let share = "SELECT SUM(CASE WHEN note LIKE '%late%' THEN price ELSE 0 END) / SUM(price) FROM lineitem WHERE discount > 0.02";
+    // Rows that have it, that have it not, and those of which it is not known: a count and the limbs of a price of each.
+    assert_eq!(degrees(share).len(), 3 * 4);
+    for text in ["note LIKE '%other%'", "price > 100 * quantity"] {
+        let error =
+            planned(&schema, 1000, &format!("SELECT COUNT(*) FROM lineitem WHERE {text}")).unwrap_err();
+        assert_eq!(error.code(), "HUSH-P030", "{text}");
+    }
+}
+
+#[test]
+fn derived_conditions_follow_the_names_of_their_columns() {
+    let mut before = lineitem(1000);
+    before.derived = vec!["price > 100 * quantity".into(), "flag LIKE 'A%'".into()];
+    let alteration = crate::schema::alter::Alteration {
+        rename: vec![("price".into(), "the price".into())],
+        drop: vec!["flag".into()],
+        ..Default::default()
+    };
+    let mut next = crate::schema::alter::altered(&before, &alteration).unwrap();
+    altered(&before, &alteration, &mut next);
+    assert_eq!(next.derived, ["\"the price\" > 100 * \"quantity\""]);
+    // What is stored is what the altered schema asks for.
+    let rename = |name: &str| alteration.name_after(name).unwrap_or_else(|| name.to_owned());
+    let of = |schema: &Schema| FilterShape::of(schema).unwrap().quantities();
+    let stored: Vec<Quantity> = of(&before).iter().map(|quantity| quantity.renamed(&rename)).collect();
+    assert!(of(&next).iter().all(|quantity| stored.contains(quantity)));
+}
+
 /// Limbs hold what they are for, and slots what is added up in them.
 #[test]
 fn limbs_hold_every_number_of_their_range() {
@@ -197,6 +255,9 @@ fn faults_of_filters_are_named() {
         (refused(&|schema| schema.columns[5].purposes = vec![Purpose::Filter]), "region is neither"),
         (refused(&|schema| schema.columns[4].purposes = vec![Purpose::Measure]), "flag is sealed"),
         (refused(&|schema| schema.measures.push("price * nobody".into())), "measure"),
+        (refused(&|schema| schema.derived.push("nobody = 1".into())), "nobody"),
+        (refused(&|schema| schema.derived.push("region = 'x'".into())), "region = 'x' is neither"),
+        (refused(&|schema| schema.derived = vec!["price < 3".into(), "3 > price".into()]), "twice"),
         (
             refused(&|schema| {
                 schema.columns[2].kind = ColumnType::Int { bits: 64 };

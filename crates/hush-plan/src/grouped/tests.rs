@@ -394,7 +394,9 @@ fn quantity_value(schema: &Schema, quantity: &Quantity, row: &Row) -> BigInt {
         Quantity::Where { quantity, present } if present.iter().all(|x| row[x].is_some()) => {
             quantity_value(schema, quantity, row)
         }
-        Quantity::Flag(_) | Quantity::Limb { .. } | Quantity::Where { .. } => BigInt::ZERO,
+        Quantity::Flag(_) | Quantity::Holds(_) | Quantity::Limb { .. } | Quantity::Where { .. } => {
+            BigInt::ZERO
+        }
     }
 }
 

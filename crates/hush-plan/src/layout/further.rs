@@ -50,7 +50,9 @@ pub fn plan_further(
         // Other values and ranges make other cells and places, which hold nothing for a query.
         match &encoding.quantity {
             Quantity::InCells { .. } => !needs.sums.contains_key(&encoding.quantity),
-            Quantity::Flag(_) | Quantity::Limb { .. } => !needs.filtered.contains(&encoding.quantity),
+            Quantity::Flag(_) | Quantity::Holds(_) | Quantity::Limb { .. } => {
+                !needs.filtered.contains(&encoding.quantity)
+            }
             _ => false,
         }
     };

@@ -115,6 +115,7 @@ pub(super) fn terms(workload: &Workload<'_>, reads: &Reads, query: &Query) -> Op
             Quantity::BothValid(left, right) | Quantity::Product(left, right) => product(&[left, right]),
             Quantity::Monomial(factors) => product(&factors),
             Quantity::Flag(_)
+            | Quantity::Holds(_)
             | Quantity::InCells { .. }
             | Quantity::Limb { .. }
             | Quantity::Log(_)

@@ -5,6 +5,8 @@ use num_bigint::BigInt;
 use num_traits::One;
 use serde::{Deserialize, Serialize};
 
+use crate::sql::renamed_condition;
+
 /// A flag of a column's value: 0 where it is missing. Private: the server never learns of what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +39,34 @@ pub struct DigitFlag {
     pub base: u64,
     /// The least digit for which the flag is 1; at least 1.
     pub least: u64,
+}
+
+/// A condition on a row, worked out when it is encrypted. Private: the server never learns of which.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Holds {
+    /// The condition, resolved: every column in double quotes.
+    pub condition: String,
+    /// Its columns, sorted, each once.
+    pub columns: Vec<String>,
+    /// Whether it marks rows for which the condition is true, or those for which it is false.
+    pub truth: bool,
+}
+
+impl Holds {
+    /// In words.
+    pub fn describe(&self) -> String {
+        let condition = self.condition.replace('"', "");
+        if self.truth { format!("where {condition}") } else { format!("where NOT {condition}") }
+    }
+
+    /// The same of columns with other names.
+    pub(crate) fn renamed(&self, name: &dyn Fn(&str) -> String) -> Self {
+        let mut columns: Vec<String> = self.columns.iter().map(|column| name(column)).collect();
+        columns.sort_unstable();
+        let condition = renamed_condition(&self.condition, &|column| Some(name(column)));
+        Self { condition: condition.unwrap_or_else(|| self.condition.clone()), columns, truth: self.truth }
+    }
 }
 
 impl Flag {

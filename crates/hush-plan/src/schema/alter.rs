@@ -128,6 +128,7 @@ pub fn altered(schema: &Schema, alteration: &Alteration) -> Result<Schema, Alter
         groups: Vec::new(),
         runs: Vec::new(),
         filters: Vec::new(),
+        derived: Vec::new(),
         measures: Vec::new(),
         ..schema.clone()
     };

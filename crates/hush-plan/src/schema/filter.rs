@@ -14,6 +14,14 @@ pub enum FilterFault {
         /// The column.
         column: String,
     },
+    /// A condition to derive that cannot be.
+    #[error("derive {text:?}: {why}")]
+    Derived {
+        /// The condition.
+        text: String,
+        /// Why not.
+        why: String,
+    },
     /// Values in groups.
     #[error(
         "{column} can be compared by its values alone: list texts, and give numbers and dates for = [\"filter\"]"

@@ -6,7 +6,7 @@
 
 use sqlparser::ast::{BinaryOperator, Expr};
 
-use super::expression::{bare, columns_of, quoted, shown};
+use super::expression::{bare, columns_of, quoted, renamed, shown};
 use super::{Query, column_name, names, scalar, statement, types};
 use crate::conditions::predicate;
 use crate::error::{Clause, Feature, PlanError};
@@ -79,6 +79,11 @@ impl Condition {
         Ok(Self { filter, clear, is_clear, owned })
     }
 
+    /// The condition, resolved.
+    pub(crate) fn expr(&self) -> &Expr {
+        &self.filter
+    }
+
     /// The condition as the user typed it, but for spacing.
     pub fn text(&self) -> String {
         shown(bare(&self.filter))
@@ -98,6 +103,11 @@ impl Condition {
     pub fn owned(&self) -> &OwnedCondition {
         &self.owned
     }
+}
+
+/// A resolved condition, as SQL, with other names for its columns; `None` if one of them has no name, or for what is no condition.
+pub(crate) fn renamed_condition(text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    Some(renamed(&statement::condition_of(text)?, name)?.to_string())
 }
 
 /// The members of AND, without brackets.

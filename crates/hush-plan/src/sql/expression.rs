@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, ObjectNamePart, Visit, VisitMut, Visitor,
-    VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
 
 use crate::error::{Clause, Feature, PlanError};
@@ -51,6 +51,22 @@ pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
     let mut columns = ColumnNames(Vec::new());
     let _ = expr.visit(&mut columns);
     columns.0
+}
+
+/// A resolved expression with other names for its columns; `None` if one of them has no name.
+pub(crate) fn renamed(expr: &Expr, name: &dyn Fn(&str) -> Option<String>) -> Option<Expr> {
+    struct Rename<'a>(&'a dyn Fn(&str) -> Option<String>);
+    impl VisitorMut for Rename<'_> {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            let Some(found) = column_name(expr).map(str::to_owned) else { return ControlFlow::Continue(()) };
+            let Some(name) = (self.0)(&found) else { return ControlFlow::Break(()) };
+            *expr = Expr::Identifier(Ident::with_quote('"', name));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut copy = expr.clone();
+    VisitMut::visit(&mut copy, &mut Rename(name)).is_continue().then_some(copy)
 }
 
 /// A resolved expression as a user would type it: quotes only where a name needs them.

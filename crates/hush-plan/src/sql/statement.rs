@@ -86,6 +86,13 @@ fn parse_query(text: &str) -> Result<Query, PlanError> {
     }
 }
 
+/// A condition on its own.
+pub(super) fn condition_of(text: &str) -> Option<Expr> {
+    let query = parse_query(&format!("SELECT 1 WHERE {text}")).ok()?;
+    let SetExpr::Select(select) = *query.body else { return None };
+    select.selection
+}
+
 /// The first word of a common statement.
 fn verb(statement: &Statement) -> &'static str {
     let text = statement.to_string();

@@ -10,6 +10,7 @@ use hush_params::{ParamSet, noise};
 use super::prepared::on_sums;
 use super::{Case, Proposal, cost};
 use crate::bounds::Bounds;
+use crate::derived::named;
 use crate::error::PlanError;
 use crate::filter::{
     Asked, FilterShape, Space, Term, compile, elements_of_limbs, limb_of, limbs_of, mask_log2, space_of,
@@ -41,10 +42,10 @@ pub(super) fn why_not(case: &Case<'_>) -> Option<String> {
 }
 
 fn propose(case: &Case<'_>) -> Result<Proposal, String> {
-    let Case { schema, catalog, query, .. } = *case;
-    let shape = FilterShape::of(schema).ok().filter(|shape| !shape.is_empty());
+    let shape = FilterShape::of(case.schema).ok().filter(|shape| !shape.is_empty());
     let shape = shape.ok_or("the schema declares no filter")?;
-    let asked = compile(schema, &shape, query, catalog.rows())?;
+    let (schema, named) = (&*case.schema.with_derived(), named(case.schema, case.query));
+    let asked = compile(schema, &shape, &named, case.catalog.rows())?;
     let Asked { filter, condition, shape, cells, on_cells } = asked;
     let lanes = &shape.lanes;
     let row_of = |lane: usize| lanes.get(lane).map(|lane| &lane.row);
@@ -53,8 +54,8 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let mut bounds = Bounds::default();
     let grouped = on_cells.grouped;
     let at = (0, axes, on_cells.count);
-    let rest = crate::sql::Query { filter: None, ..query.clone() };
-    let on_rest = &Case { query: &rest, ..*case };
+    let rest = crate::sql::Query { filter: None, ..named.into_owned() };
+    let on_rest = &Case { schema, query: &rest, ..*case };
     let cells_query = on_sums(on_rest, (&grouped, &on_cells.lanes), row_of, at, &mut bounds)
         .ok_or("its sums could pass the bits that they have")?;
     let is_masked = filter.is_some() || case.shape.has_deleted;
@@ -69,7 +70,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
         numbered(&ids)
     )];
     let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
-    let own = OwnQuery { clear: vec![], encrypted: vec![], sealed: vec![], query: query.clone() };
+    let own = OwnQuery { clear: vec![], encrypted: vec![], sealed: vec![], query: case.query.clone() };
     let owner = OwnerPlan {
         aggregates: grouped.outputs,
         own: Some(own),

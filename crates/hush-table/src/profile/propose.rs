@@ -70,6 +70,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         groups: Vec::new(),
         runs: Vec::new(),
         filters: Vec::new(),
+        derived: Vec::new(),
         measures: Vec::new(),
         edge: false,
         erasable: false,

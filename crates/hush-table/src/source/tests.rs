@@ -53,6 +53,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         groups: Vec::new(),
         runs: Vec::new(),
         filters: Vec::new(),
+        derived: Vec::new(),
         measures: Vec::new(),
         edge: false,
         erasable: false,

@@ -64,11 +64,12 @@ pub(super) struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 19] = [
+        const KEYS: [&str; 20] = [
             "allow",
             "approved_by",
             "columns",
             "cubes",
+            "derive",
             "edge",
             "erasable",
             "filter",
@@ -113,6 +114,7 @@ impl Reader<'_> {
             groups: Vec::new(),
             runs: Vec::new(),
             filters: Vec::new(),
+            derived: Vec::new(),
             measures: Vec::new(),
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
@@ -136,6 +138,9 @@ impl Reader<'_> {
         }
         if let Some(value) = top.get("filter") {
             schema.filters = self.filters(value, &schema)?;
+        }
+        if let Some(value) = top.get("derive") {
+            schema.derived = self.texts(value, SCHEMA, "derive")?;
         }
         if let Some(value) = top.get("measure") {
             schema.measures = self.texts(value, SCHEMA, "measure")?;

@@ -222,6 +222,11 @@ fn random_schemas_survive_the_round_trip() {
             groups: Vec::new(),
             runs: Vec::new(),
             filters: Vec::new(),
+            derived: if numbers.is_empty() {
+                Vec::new()
+            } else {
+                vec![format!("\"{}\" IS NULL", numbers[0]), random.text()]
+            },
             measures: Vec::new(),
             moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
