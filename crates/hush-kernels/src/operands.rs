@@ -30,6 +30,8 @@ pub const PLACES: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rows {
     pub(crate) places: usize,
+    /// The first place that is computed, and the one behind the last: both fill whole vectors.
+    pub(crate) within: (usize, usize),
     /// Rows of the left operand.
     pub(crate) left: usize,
     /// Rows of the right one.

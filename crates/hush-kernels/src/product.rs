@@ -14,6 +14,8 @@
 //! Two loads, and a product that waits for its reduction, for every pair of coefficients in every place; a reduction for every coefficient that
 //! comes out, and one more for every few pairs.
 
+use std::ops::Range;
+
 use hush_arith::Modulus;
 
 pub use crate::operands::{MAX_COMPONENTS, PLACES};
@@ -26,7 +28,7 @@ use crate::{Cpu, cpu::dispatch};
 /// If `places` is no multiple of [`PLACES`]; if an operand is no polynomial of at most [`MAX_COMPONENTS`] rows, or `out` has not the rows of
 /// the product.
 pub fn multiply(cpu: Cpu, modulus: Modulus, places: usize, out: &mut [u64], operands: Pair<'_>) {
-    evaluate(cpu, modulus, (places, false), out, &[operands]);
+    evaluate(cpu, modulus, (places, 0..places, false), out, &[operands]);
 }
 
 /// `acc ← acc + Σ a·b` over pairs `(a, b)`, in `places` places. The degrees are those of the first pair. One pass over `acc` for all pairs: ciphertexts of several
@@ -35,14 +37,37 @@ pub fn multiply(cpu: Cpu, modulus: Modulus, places: usize, out: &mut [u64], oper
 /// # Panics
 /// As [`multiply`]; if the pairs differ in their degrees.
 pub fn multiply_add(cpu: Cpu, modulus: Modulus, places: usize, acc: &mut [u64], pairs: &[Pair<'_>]) {
-    evaluate(cpu, modulus, (places, true), acc, pairs);
+    multiply_add_within(cpu, modulus, (places, 0..places), acc, pairs);
+}
+
+/// The same in some of the places, of whose operands the first cache may hold several: those of one factor for many sums.
+///
+/// # Panics
+/// As [`multiply_add`]; if the places are not among all, or begin or end within [`PLACES`].
+pub fn multiply_add_within(
+    cpu: Cpu,
+    modulus: Modulus,
+    (places, within): (usize, Range<usize>),
+    acc: &mut [u64],
+    pairs: &[Pair<'_>],
+) {
+    evaluate(cpu, modulus, (places, within, true), acc, pairs);
 }
 
 /// Both: `adds` says whether what `acc` holds counts.
-fn evaluate(cpu: Cpu, modulus: Modulus, (places, adds): (usize, bool), acc: &mut [u64], pairs: &[Pair<'_>]) {
+fn evaluate(
+    cpu: Cpu,
+    modulus: Modulus,
+    (places, within, adds): (usize, Range<usize>, bool),
+    acc: &mut [u64],
+    pairs: &[Pair<'_>],
+) {
     let Some((a, b)) = pairs.first() else { return };
     assert!(places > 0 && places.is_multiple_of(PLACES), "places must fill whole vectors");
-    let rows = Rows { places, left: a.len() / places, right: b.len() / places, adds };
+    let is_whole = |place: usize| place <= places && place.is_multiple_of(PLACES);
+    assert!(is_whole(within.start) && is_whole(within.end), "places must be whole vectors among all");
+    let within = (within.start, within.end);
+    let rows = Rows { places, within, left: a.len() / places, right: b.len() / places, adds };
     let is_polynomial = |count: usize| (1..=MAX_COMPONENTS).contains(&count);
     assert!(is_polynomial(rows.left) && is_polynomial(rows.right), "operands must have 1 to 8 rows");
     for (a, b) in pairs {

@@ -130,6 +130,11 @@ pub(crate) trait Sums<const L: usize>: Residues<L> {
     /// A weight in every lane.
     type Weight: Copy;
 
+    /// Products of canonical vectors that a sum takes on top of a reduced one, modulo a prime of so many bits: at least [`Sums::BATCH`].
+    fn most_products(_bits: u32) -> usize {
+        Self::BATCH
+    }
+
     /// The sum that starts with a reduced vector.
     fn start(&self, x: Self::V) -> Self::Sum;
 

@@ -8,6 +8,7 @@
 //! Methods that take several slices panic if the lengths differ, transforms if a slice has not `N` words: both
 //! are fixed by the layout, never by data.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use hush_arith::Modulus;
@@ -109,6 +110,15 @@ impl RingLimb {
     /// `acc += Σ a·b` for polynomials in the secret; see [`product::multiply_add`].
     pub fn multiply_add(&self, places: usize, acc: &mut [u64], pairs: &[(&[u64], &[u64])]) {
         product::multiply_add(self.cpu(), self.modulus(), places, acc, pairs);
+    }
+    /// The same in some of the places.
+    pub fn multiply_add_within(
+        &self,
+        places: (usize, Range<usize>),
+        acc: &mut [u64],
+        pairs: &[(&[u64], &[u64])],
+    ) {
+        product::multiply_add_within(self.cpu(), self.modulus(), places, acc, pairs);
     }
     /// `words *= scalar`, for a canonical scalar.
     pub fn mul_scalar_assign(&self, words: &mut [u64], scalar: u64) {

@@ -215,6 +215,12 @@ impl Sums<8> for Reducer {
     type Number = u64;
     type Weight = V;
 
+    /// `n` products below `2^2b` each, and a start below `2^b`, stay below `2^(50+b)` if `n < 2^(50−b)`.
+    #[inline(always)]
+    fn most_products(bits: u32) -> usize {
+        Self::BATCH.max((1 << 50_u32.saturating_sub(bits).min(11)) - 1)
+    }
+
     #[inline(always)]
     fn zero(&self) -> V {
         self.simd.zero()

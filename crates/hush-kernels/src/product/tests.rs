@@ -48,7 +48,7 @@ fn sums_of_products_are_canonical_whatever_their_number() {
     for modulus in moduli() {
         let q = modulus.value();
         let largest = |rows: usize| vec![q - 1; rows * places];
-        for count in [0, 1, 2, 3, 7, 8, 40] {
+        for count in [0, 1, 2, 3, 7, 8, 15, 40, 3000] {
             for is_largest in [false, true] {
                 let operand = |random: &mut Random, rows: usize| match is_largest {
                     true => largest(rows),
@@ -91,4 +91,29 @@ fn pairs_of_other_degrees_are_refused() {
 fn accumulators_of_other_degrees_are_refused() {
     let modulus = moduli().pop().unwrap();
     multiply_add(Cpu::scalar(), modulus, 8, &mut [0; 16], &[(&[1; 16], &[1; 16])]);
+}
+
+/// Cut into ranges of places, sums are the same, and other places stay as they are.
+#[test]
+fn places_are_added_up_in_any_cut() {
+    let mut random = Random::new(79);
+    let places = 40;
+    for modulus in moduli() {
+        for (left, right) in [(1, 1), (3, 2), (5, 2), (3, 3)] {
+            let mut operand = |rows: usize| random.residues(modulus, rows * places);
+            let (a, b, start) = (operand(left), operand(right), operand(left + right - 1));
+            for cpu in Cpu::available() {
+                let mut whole = start.clone();
+                multiply_add(cpu, modulus, places, &mut whole, &[(&a, &b)]);
+                let mut parts = start.clone();
+                for within in [0..8, 8..32] {
+                    multiply_add_within(cpu, modulus, (places, within), &mut parts, &[(&a, &b)]);
+                }
+                for (row, (parts, whole)) in parts.chunks(places).zip(whole.chunks(places)).enumerate() {
+                    assert_eq!(parts[..32], whole[..32], "{cpu}, {left} and {right} rows, q = {modulus}");
+                    assert_eq!(parts[32..], start[row * places + 32..(row + 1) * places], "{cpu}");
+                }
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::operands::{Pair, Rows};
 #[inline(always)]
 pub(crate) fn multiply_add(q: Modulus, rows: Rows, acc: &mut [u64], pairs: &[Pair<'_>]) {
     for (power, row) in acc.chunks_exact_mut(rows.places).enumerate() {
-        for (place, acc) in row.iter_mut().enumerate() {
+        for (place, acc) in row.iter_mut().enumerate().take(rows.within.1).skip(rows.within.0) {
             *acc *= u64::from(rows.adds);
             let coefficient = |rows_of: &[u64], row: usize| u128::from(rows_of[row * rows.places + place]);
             for (a, b) in pairs {

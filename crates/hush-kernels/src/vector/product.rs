@@ -20,29 +20,29 @@ pub(crate) fn multiply_add<const L: usize>(
     if q.bits() < MIN_WORD_BITS {
         return scalar::multiply_add(q, rows, acc, pairs);
     }
-    let m = simd.residues(q);
+    let (m, most) = (simd.residues(q), most_products(simd.residues(q), q.bits()));
     match (rows.left, rows.right) {
-        (1, 2) => by_linear::<L, 1, 2>(m, rows, acc, pairs),
-        (2, 2) => by_linear::<L, 2, 3>(m, rows, acc, pairs),
-        (3, 2) => by_linear::<L, 3, 4>(m, rows, acc, pairs),
-        (4, 2) => by_linear::<L, 4, 5>(m, rows, acc, pairs),
-        (5, 2) => by_linear::<L, 5, 6>(m, rows, acc, pairs),
-        (6, 2) => by_linear::<L, 6, 7>(m, rows, acc, pairs),
-        (7, 2) => by_linear::<L, 7, 8>(m, rows, acc, pairs),
-        _ => of_any(m, rows, acc, pairs),
+        (1, 2) => by_linear::<L, 1, 2>((m, most), rows, acc, pairs),
+        (2, 2) => by_linear::<L, 2, 3>((m, most), rows, acc, pairs),
+        (3, 2) => by_linear::<L, 3, 4>((m, most), rows, acc, pairs),
+        (4, 2) => by_linear::<L, 4, 5>((m, most), rows, acc, pairs),
+        (5, 2) => by_linear::<L, 5, 6>((m, most), rows, acc, pairs),
+        (6, 2) => by_linear::<L, 6, 7>((m, most), rows, acc, pairs),
+        (7, 2) => by_linear::<L, 7, 8>((m, most), rows, acc, pairs),
+        _ => of_any((m, most), rows, acc, pairs),
     }
 }
 
 /// Products of `LEFT` rows with stored ciphertexts, which are linear: all `OUT = LEFT + 1` sums are in registers, and every row is read once.
 #[inline(always)]
 fn by_linear<const L: usize, const LEFT: usize, const OUT: usize>(
-    m: impl Sums<L>,
+    (m, most): (impl Sums<L>, usize),
     rows: Rows,
     acc: &mut [u64],
     pairs: &[Pair<'_>],
 ) {
     let (acc, vectors) = (acc.as_chunks_mut::<L>().0, rows.places / L);
-    for column in 0..vectors {
+    for column in rows.within.0 / L..rows.within.1 / L {
         let mut sums = [m.start(m.zero()); OUT];
         for (row, sum) in sums.iter_mut().enumerate() {
             if rows.adds {
@@ -52,7 +52,7 @@ fn by_linear<const L: usize, const LEFT: usize, const OUT: usize>(
         let mut products = 0;
         for (a, b) in pairs {
             // Most rows take two.
-            if products + 2 > batch(m) {
+            if products + 2 > most {
                 for sum in &mut sums {
                     *sum = m.start(m.reduce_sum(*sum));
                 }
@@ -75,16 +75,17 @@ fn by_linear<const L: usize, const LEFT: usize, const OUT: usize>(
 
 /// Products of any degrees.
 #[inline(always)]
-fn of_any<const L: usize>(m: impl Sums<L>, rows: Rows, acc: &mut [u64], pairs: &[Pair<'_>]) {
+fn of_any<const L: usize>((m, most): (impl Sums<L>, usize), rows: Rows, acc: &mut [u64], pairs: &[Pair<'_>]) {
     let vectors = rows.places / L;
     for (power, row) in acc.chunks_exact_mut(rows.places).enumerate() {
-        for (column, words) in row.as_chunks_mut::<L>().0.iter_mut().enumerate() {
+        let within = row[rows.within.0..rows.within.1].as_chunks_mut::<L>().0;
+        for (column, words) in (rows.within.0 / L..).zip(within) {
             let mut sum = m.start(if rows.adds { m.load(words) } else { m.zero() });
             let mut products = 0;
             for (a, b) in pairs {
                 let (a, b) = (a.as_chunks::<L>().0, b.as_chunks::<L>().0);
                 for left in rows.terms(power) {
-                    if products == batch(m) {
+                    if products == most {
                         sum = m.start(m.reduce_sum(sum));
                         products = 0;
                     }
@@ -100,6 +101,6 @@ fn of_any<const L: usize>(m: impl Sums<L>, rows: Rows, acc: &mut [u64], pairs: &
 
 /// Products that a sum takes.
 #[inline(always)]
-fn batch<const L: usize, A: Sums<L>>(_: A) -> usize {
-    A::BATCH
+fn most_products<const L: usize, A: Sums<L>>(_: A, bits: u32) -> usize {
+    A::most_products(bits)
 }

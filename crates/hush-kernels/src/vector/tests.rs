@@ -121,7 +121,7 @@ fn products<const L: usize, S: Vector<L>>(simd: S) {
     let mut random = Random::new(13);
     for modulus in moduli() {
         for (left, right, count) in [(1, 1, 1), (2, 2, 9), (4, 2, 3), (3, 5, 2)] {
-            let rows = Rows { places: PLACES, left, right, adds: count % 2 == 1 };
+            let rows = Rows { places: PLACES, within: (0, PLACES), left, right, adds: count % 2 == 1 };
             let mut operand = |rows: usize| random.residues(modulus, rows * PLACES);
             let operands: Vec<_> = (0..count).map(|_| (operand(left), operand(right))).collect();
             let pairs: Vec<Pair<'_>> = operands.iter().map(|(a, b)| (&a[..], &b[..])).collect();

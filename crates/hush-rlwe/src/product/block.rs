@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One block of places of one limb: operands of an element after the other, and the sums over all elements.
 
+use std::ops::Range;
+
 use hush_ring::{LimbStream, RingLimb};
 
 use super::steps::{Memory, Operation, Step, Steps, Value};
@@ -8,6 +10,8 @@ use super::{ProductSum, StoredElement};
 
 /// Ring elements whose products are added at a time, for one pass over the sums.
 const TOGETHER: usize = 4;
+/// Places in which all sums are added up before the next ones, so that a factor's rows stay in the first cache.
+const PLACES: usize = 64;
 
 /// A block of places of one limb.
 pub(super) struct BlockView<'a> {
@@ -53,8 +57,11 @@ impl BlockView<'_> {
                 self.evaluate(element, steps, passing, kept);
                 self.mask(element, &masked, kept);
             }
-            for (sum, total) in sums.iter().zip(&mut *totals) {
-                self.add_sum(steps, *sum, &kept[..last - first], total);
+            for start in (0..self.places).step_by(PLACES) {
+                let within = start..(start + PLACES).min(self.places);
+                for (sum, total) in sums.iter().zip(&mut *totals) {
+                    self.add_sum(steps, *sum, (&kept[..last - first], within.clone()), total);
+                }
             }
         }
     }
@@ -158,17 +165,31 @@ impl BlockView<'_> {
         &memory[value.first * self.places..(value.first + value.rows) * self.places]
     }
 
-    /// Adds a sum's products of some elements, of which this is kept.
-    fn add_sum(&self, steps: &Steps, sum: ProductSum, kept: &[Vec<u64>], total: &mut [u64]) {
+    /// Adds a sum's products of some elements, of which this is kept, in some places.
+    fn add_sum(
+        &self,
+        steps: &Steps,
+        sum: ProductSum,
+        (kept, within): (&[Vec<u64>], Range<usize>),
+        total: &mut [u64],
+    ) {
         let Ok((factor, measure)) = steps.operands(sum) else { return };
         match measure {
-            None => kept.iter().for_each(|kept| self.limb.add_assign(total, self.rows(kept, factor))),
+            None => {
+                for (row, total) in total.chunks_exact_mut(self.places).enumerate() {
+                    let from = (factor.first + row) * self.places;
+                    let row = from + within.start..from + within.end;
+                    kept.iter().for_each(|kept| {
+                        self.limb.add_assign(&mut total[within.clone()], &kept[row.clone()]);
+                    });
+                }
+            }
             Some(measure) => {
                 let mut pairs = [(&[][..], &[][..]); TOGETHER];
                 for (pair, kept) in pairs.iter_mut().zip(kept) {
                     *pair = (self.rows(kept, factor), self.rows(kept, measure));
                 }
-                self.limb.multiply_add(self.places, total, &pairs[..kept.len()]);
+                self.limb.multiply_add_within((self.places, within), total, &pairs[..kept.len()]);
             }
         }
     }
