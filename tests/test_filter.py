@@ -148,10 +148,11 @@ def same_by_each_way(hush, query, key):
     return found
 
 
-@pytest.fixture
-def table(hush, tmp_path, small_key):
-    """A table with flags and limbs."""
-    (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
+@pytest.fixture(params=["even", "calendar"])
+def table(request, hush, tmp_path, small_key):
+    """A table with flags and limbs, dates in even digits or in those of the calendar, for as many factors."""
+    by_calendar = SCHEMA.replace("filter = [", 'filter_factors = 4\nfilter = ["calendar(day)", ', 1)
+    (tmp_path / "t.schema.toml").write_text(SCHEMA if request.param == "even" else by_calendar, encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(3), ROWS))
     hush("encrypt", "t.csv", "-o", "T", *small_key)
     return tmp_path / "T"
@@ -244,6 +245,7 @@ def test_faults_of_a_schema(hush, tmp_path, small_key):
         ('"day = due"', '"day = nobody"', "nobody"),
         ('"day = due"', '"due < day"', "stands twice"),
         ('"day = due"', '"key = 3"', "key = 3 is neither"),
+        ("filter = [", 'filter = ["calendar(size)", ', "by its values alone"),
         ('type = "int(8)"\nrange = [-3, 20]', 'type = "int(64)"', "more than 16777216 values"),
     ):
         assert old in SCHEMA

@@ -225,6 +225,9 @@ pub(crate) struct Tpch {
     /// Names of the questions to put, separated by commas (default: Q1,Q4,Q6,Q12,Q14,Q19)
     #[arg(long, value_delimiter = ',')]
     pub(crate) questions: Vec<String>,
+    /// Store all dates for bounds on any day, also those of questions whose bounds begin years and months
+    #[arg(long)]
+    pub(crate) any_days: bool,
     /// A Python interpreter that may have DuckDB
     #[arg(long, default_value = "python3")]
     pub(crate) python: String,

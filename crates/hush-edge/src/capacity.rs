@@ -269,6 +269,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         filters: Vec::new(),
         derived: Vec::new(),
         measures: Vec::new(),
+        filter_factors: None,
         edge: true,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -61,6 +61,8 @@ pub struct FilterShape {
     pub(crate) lanes: Vec<Lane>,
     /// Bits of a limb.
     limb_bits: u8,
+    /// Factors of products, where the schema says it.
+    declared_factors: Option<u8>,
 }
 
 impl FilterShape {
@@ -97,6 +99,7 @@ impl FilterShape {
             codes,
             lanes: lanes.into_iter().filter(is_measured).collect(),
             limb_bits: bits_of_limbs(elements.clamp(ELEMENTS.0, ELEMENTS.1)),
+            declared_factors: schema.filter_factors,
         };
         let found = shape.quantities().len();
         if found > MAX_FILTER_COLUMNS {
@@ -132,8 +135,14 @@ impl FilterShape {
         limbs_of(&lane.row.max_abs(), self.limb_bits)
     }
 
+    /// Factors of the products that parameters hold.
+    fn factors(&self) -> usize {
+        self.declared_factors.map_or(USUAL_DEGREE, usize::from)
+    }
+
     /// The parameter set: with the fewest bytes for a value of those that hold a condition on every column times a measure, or products of
-    /// [`USUAL_DEGREE`] where that is less; with room for a mask of clear columns where a set of the same ring has it.
+    /// as many factors as are declared, or of [`USUAL_DEGREE`], where that is less; with room for a mask of clear columns where a set of the same ring
+    /// has it and no number of factors is declared.
     pub(crate) fn set(&self) -> Option<&'static ParamSet> {
         let fits = |set: &&ParamSet, is_masked: bool| {
             let space = space_of(set);
@@ -147,14 +156,15 @@ impl FilterShape {
             fitting.min_by(|one, other| bytes_of_value(one).total_cmp(&bytes_of_value(other)))
         };
         let plain = smallest(false)?;
-        Some(smallest(true).filter(|masked| masked.degree() == plain.degree()).unwrap_or(plain))
+        let masked = smallest(true).filter(|masked| masked.degree() == plain.degree());
+        Some(masked.filter(|_| self.declared_factors.is_none()).unwrap_or(plain))
     }
 
     /// The bound on a product of so many differences of flags, and of a measure.
     fn phase_log2(&self, space: Space) -> f64 {
         let fresh = noise::bgv_fresh_phase_log2(space.t_log2);
         let digits: usize = self.codes.iter().map(Code::degree).sum();
-        let digits = digits.min(USUAL_DEGREE - usize::from(!self.lanes.is_empty()));
+        let digits = digits.min(self.factors() - usize::from(!self.lanes.is_empty()));
         let factors = std::iter::repeat_n(fresh + 1.0, digits);
         let factors = factors.chain((!self.lanes.is_empty()).then_some(fresh));
         let product = |left, right| noise::product_phase_log2(space.degree, left, right);
@@ -368,6 +378,7 @@ fn flag_of_cell((shape, cube): (&FilterShape, &CubeShape), cell: usize, quantity
         let is_set = match (quantity, place) {
             (Quantity::Flag(flag), _) if flag.column != axis.column => continue,
             (Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }), Place::Units(units)) => flag.is_set(units),
+            (Quantity::Flag(Flag { of: FlagOf::Date(flag), .. }), Place::Units(units)) => flag.is_set(units),
             (Quantity::Flag(Flag { of: FlagOf::Text(text), .. }), Place::Text(value)) => text == value,
             (Quantity::Flag(_), _) => false,
             (Quantity::Holds(holds), Place::Units(units)) if is_of(axis, holds) => {

@@ -15,7 +15,7 @@ use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
 pub use cell::{Cell, CellValues, Within};
-pub use flag::{DigitFlag, Flag, FlagOf, Holds, limb};
+pub use flag::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, limb};
 
 /// The numbers that an encoded column holds, one for each row, computed from columns. Private: the server never learns which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -323,6 +323,9 @@ pub struct Schema {
     /// What is added up over the rows of such conditions: columns, with their squares, or expressions of columns, as SQL. Purposes ask for further
     /// ones ([`Schema::all_measures`]).
     pub measures: Vec<String>,
+    /// Most factors of the products that conditions without keys are, with the measure, from 2 to 5; `None`: up to five, and beside clear conditions four.
+    /// Parameters are chosen by it, and with them the bytes of every flag.
+    pub filter_factors: Option<u8>,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
     /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
@@ -382,6 +385,7 @@ impl Schema {
             filters: Vec::new(),
             derived: Vec::new(),
             measures: Vec::new(),
+            filter_factors: None,
             edge: false,
             allow: Shown::ALL,
             ..self.clone()

@@ -57,6 +57,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         filters: Vec::new(),
         derived: Vec::new(),
         measures: Vec::new(),
+        filter_factors: None,
         edge: false,
         erasable: false,
         allow: crate::limits::Shown::ALL,

@@ -28,6 +28,8 @@ use crate::{Body, RlweError};
 
 /// Places of a block.
 const PLACES: usize = 256;
+/// Words behind each row of a block: rows whose distance is a power of two would share few places of a cache.
+const BETWEEN: usize = 8;
 
 /// A polynomial in the stored ciphertexts of a ring element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,13 +158,14 @@ impl<'a> ProductSums<'a> {
 
     /// Sums of nothing in one block: of each its components, one after another.
     pub fn zeros(&self) -> Vec<Vec<u64>> {
-        let rows = |sum: &ProductSum| self.task.steps.components_of(*sum).unwrap_or(0) * self.places;
+        let rows =
+            |sum: &ProductSum| self.task.steps.components_of(*sum).unwrap_or(0) * (self.places + BETWEEN);
         self.task.sums.iter().map(|sum| vec![0; rows(sum)]).collect()
     }
 
     /// What a thread works in.
     pub fn memory(&self) -> BlockMemory {
-        BlockMemory::new(&self.task.steps, self.places)
+        BlockMemory::new(&self.task.steps, self.places + BETWEEN)
     }
 
     /// Adds these elements to the sums in one block, which are laid out as [`ProductSums::zeros`].
@@ -181,6 +184,7 @@ impl<'a> ProductSums<'a> {
             index,
             block,
             places: self.places,
+            stride: self.places + BETWEEN,
             elements: self.elements,
             streams: &self.streams[index],
         };
@@ -197,7 +201,8 @@ impl<'a> ProductSums<'a> {
             let mut words = Vec::with_capacity(self.ring.poly_words());
             for block in blocks {
                 let rows = block.get(number).map_or(&[][..], Vec::as_slice);
-                words.extend_from_slice(rows.chunks_exact(places).nth(component).unwrap_or_default());
+                let row = rows.chunks_exact(places + BETWEEN).nth(component).unwrap_or_default();
+                words.extend_from_slice(row.get(..places).unwrap_or_default());
             }
             Ok::<_, RlweError>(Poly::from_words(self.ring, words)?)
         };

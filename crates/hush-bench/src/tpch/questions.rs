@@ -15,6 +15,8 @@ pub(super) struct Question {
     measures: &'static [&'static str],
     /// What a cube for it is by, and adds up.
     cube: (&'static str, &'static str),
+    /// The dates whose bounds begin a year or a month, and the factors of its products when these have digits of the calendar.
+    by_calendar: Option<(&'static str, u8)>,
 }
 
 /// What a column is for.
@@ -47,6 +49,7 @@ pub(super) const QUESTIONS: [Question; 6] = [
             r#""shipdate", { column = "flag", values = ["A", "N", "R"] }, { column = "status", values = ["F", "O"] }"#,
             r#""(quantity)", "(price)", "(discount)", "price * (1 - discount) * (1 + tax)""#,
         ),
+        by_calendar: None,
     },
     Question {
         name: "Q4",
@@ -58,6 +61,7 @@ pub(super) const QUESTIONS: [Question; 6] = [
             r#""month(orderdate)", { column = "priority", values = ["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"] }, "late""#,
             "",
         ),
+        by_calendar: Some(("orderdate", 4)),
     },
     Question {
         name: "Q6",
@@ -66,6 +70,7 @@ pub(super) const QUESTIONS: [Question; 6] = [
         columns: &[("shipdate", Filter), ("discount", Filter), ("quantity", Filter), ("price", Measure)],
         measures: &["price * discount"],
         cube: (r#""month(shipdate)", "discount", "quantity""#, r#""(price)""#),
+        by_calendar: Some(("shipdate", 4)),
     },
     Question {
         name: "Q12",
@@ -78,6 +83,7 @@ pub(super) const QUESTIONS: [Question; 6] = [
             r#""month(receiptdate)", { column = "mode", values = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"] }, "late", "urgent""#,
             "",
         ),
+        by_calendar: Some(("receiptdate", 4)),
     },
     Question {
         name: "Q14",
@@ -87,6 +93,7 @@ pub(super) const QUESTIONS: [Question; 6] = [
         columns: &[("shipdate", Filter), ("promo", Filter), ("price", Measure), ("discount", Measure)],
         measures: &["price * (1 - discount)"],
         cube: (r#""month(shipdate)", "promo""#, r#""price * (1 - discount)""#),
+        by_calendar: Some(("shipdate", 4)),
     },
     Question {
         name: "Q19",
@@ -102,6 +109,7 @@ pub(super) const QUESTIONS: [Question; 6] = [
         ],
         measures: &["price * (1 - discount)"],
         cube: (r#""person", "class", "quantity""#, r#""price * (1 - discount)""#),
+        by_calendar: None,
     },
 ];
 
@@ -129,8 +137,9 @@ const OF_ORDERS: [(&str, &str, &[&str]); 3] = [
 ];
 
 impl Question {
-    /// The schema of so many rows: every column that it reads is protected, or none; others are left out.
-    pub(super) fn schema(&self, form: Stored, rows: u64) -> String {
+    /// The schema of so many rows: every column that it reads is protected, or none; others are left out. Dates are for bounds on any day, or those of
+    /// the question are on whole years and months.
+    pub(super) fn schema(&self, form: Stored, rows: u64, any_days: bool) -> String {
         let columns: &[_] = if self.of_orders { &OF_ORDERS } else { &OF_LINES };
         let is_protected = form != Stored::Clear;
         let mut out = format!("format = 1\ntable = \"t\"\nstatus = \"approved\"\nmax_rows = {rows}\n");
@@ -141,7 +150,13 @@ impl Question {
             let texts: Vec<String> = texts
                 .map(|(name, _, texts)| format!("{{ column = \"{name}\", values = {texts:?} }}"))
                 .collect();
-            let _ = writeln!(out, "filter = [{}]\nmeasure = {:?}", texts.join(", "), self.measures);
+            let by_calendar = self.by_calendar.filter(|_| !any_days);
+            let dates = by_calendar.map(|(column, _)| format!("\"calendar({column})\""));
+            let filters: Vec<String> = texts.into_iter().chain(dates).collect();
+            let _ = writeln!(out, "filter = [{}]\nmeasure = {:?}", filters.join(", "), self.measures);
+            if let Some((_, factors)) = by_calendar {
+                let _ = writeln!(out, "filter_factors = {factors}");
+            }
             let (by, sum) = self.cube;
             let _ = writeln!(out, "cubes = [{{ by = [{by}], sum = [{sum}] }}]");
         }

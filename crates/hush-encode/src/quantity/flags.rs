@@ -2,7 +2,7 @@
 //! Flags of digits, and limbs: what conditions on encrypted columns, and sums under them, are made of.
 
 use ethnum::I256;
-use hush_plan::quantity::{DigitFlag, Flag, FlagOf};
+use hush_plan::quantity::{DateFlag, DigitFlag, Flag, FlagOf};
 use hush_schemes::Values;
 use hush_table::source::{ColumnData, TypedColumn, Values as Units};
 
@@ -19,6 +19,7 @@ use crate::units::RowValues;
 /// Two divisions for each row, or a comparison of texts.
 pub(super) fn flags<'a>(flag: &Flag, data: &ColumnData) -> Result<QuantityValues<'a>, EncodeError> {
     Ok(QuantityValues::I64(match (&flag.of, data) {
+        (FlagOf::Date(flag), ColumnData::Units(column)) => of_date(flag, column),
         (FlagOf::Digit(flag), ColumnData::Units(column)) => of_digit(flag, column),
         (FlagOf::Text(text), data) => {
             let rows = match RowValues::of(data)? {
@@ -27,7 +28,7 @@ pub(super) fn flags<'a>(flag: &Flag, data: &ColumnData) -> Result<QuantityValues
             };
             rows.iter().map(|found| i64::from(found == Some(text.as_str()))).collect()
         }
-        (FlagOf::Digit(_), ColumnData::Array(_)) => return Err(OTHER_TYPE),
+        (FlagOf::Date(_) | FlagOf::Digit(_), ColumnData::Array(_)) => return Err(OTHER_TYPE),
     }))
 }
 
@@ -40,6 +41,26 @@ fn of_digit(flag: &DigitFlag, column: &TypedColumn) -> Vec<i64> {
         Units::I128(values) => values.iter().zip(0..).map(|(units, row)| set(*units, row)).collect(),
         Units::F64(values) => vec![0; values.len()],
     }
+}
+
+/// Days of which flags are worked out once, and then looked up.
+const MAX_DAYS: u64 = 1 << 17;
+
+fn of_date(flag: &DateFlag, column: &TypedColumn) -> Vec<i64> {
+    let is_set = |row: usize, days: i64| i64::from(is_valid(column, row) && flag.is_set(days.into()));
+    let Units::I64(values) = &column.values else { return vec![0; column.values.len()] };
+    let rows = || values.iter().enumerate().filter(|(row, _)| is_valid(column, *row));
+    let first = rows().map(|(_, days)| *days).min().unwrap_or_default();
+    let last = rows().map(|(_, days)| *days).max().unwrap_or_default();
+    if last.abs_diff(first) >= MAX_DAYS {
+        return values.iter().enumerate().map(|(row, days)| is_set(row, *days)).collect();
+    }
+    let known: Vec<bool> = (first..=last).map(|days| flag.is_set(days.into())).collect();
+    let looked_up = |(row, days): (usize, &i64)| {
+        let place = days.wrapping_sub(first) as usize;
+        i64::from(is_valid(column, row) && known.get(place) == Some(&true))
+    };
+    values.iter().enumerate().map(looked_up).collect()
 }
 
 /// The same of values in 64 bits, without long divisions.
@@ -87,7 +108,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::StringArray;
-    use hush_plan::quantity::limb;
+    use hush_plan::quantity::{DatePart, limb};
     use num_bigint::BigInt;
 
     use super::*;
@@ -114,6 +135,24 @@ mod tests {
                 let found = numbers(&flags(&of, &ColumnData::Units(column)).unwrap());
                 // The least integer is more than 64 bits above nothing but itself.
                 assert_eq!(found[..440], expected[..440], "{flag:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn flags_of_dates_are_parts_of_them() {
+        let days: Vec<i64> = (-800..800).chain([30_000, 2_932_896]).collect();
+        let valid: Vec<bool> = (0..days.len()).map(|row| row % 5 != 2).collect();
+        // Close together, and so far apart that they are not looked up.
+        for count in [1600, days.len()] {
+            for (part, least) in [(DatePart::Year, 1970), (DatePart::Month, 3), (DatePart::Day, 31)] {
+                let flag = DateFlag { part, least };
+                let set = |row: usize| i64::from(valid[row] && part.of(days[row].into()) >= least);
+                let expected: Vec<i64> = (0..count).map(set).collect();
+                let values = Units::I64(days[..count].to_vec());
+                let column = TypedColumn { values, valid: Some(valid[..count].to_vec()) };
+                let of = Flag { column: "x".into(), of: FlagOf::Date(flag) };
+                assert_eq!(numbers(&flags(&of, &ColumnData::Units(column)).unwrap()), expected, "{flag:?}");
             }
         }
     }

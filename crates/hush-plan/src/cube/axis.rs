@@ -78,7 +78,7 @@ impl Axis {
             (_, None) => return Err(CubeFault::Uncounted { column: name.clone() }),
             (Grain::Texts(_), Some(_)) => return Err(CubeFault::Bins { column: name.clone() }),
             _ if !is_fixed => return Err(CubeFault::Uncounted { column: name.clone() }),
-            (Grain::Each, Some(bounds)) => {
+            (Grain::Calendar | Grain::Each, Some(bounds)) => {
                 let count = bounds.high.abs_diff(bounds.low).saturating_add(1);
                 // More than a cube may have is told with the other dimensions.
                 let count = u64::try_from(count).unwrap_or(u64::MAX);
@@ -109,7 +109,8 @@ impl Axis {
                 Places::Runs { starts, high: bounds.high }
             }
         };
-        Ok(Self { column: name.clone(), places, nullable: column.nullable, grain: grain.clone(), kind })
+        let grain = if *grain == Grain::Calendar { Grain::Each } else { grain.clone() };
+        Ok(Self { column: name.clone(), places, nullable: column.nullable, grain, kind })
     }
 
     /// Cells, that of missing values among them.

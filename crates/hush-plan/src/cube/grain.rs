@@ -118,7 +118,7 @@ pub(crate) fn literal_units(kind: ColumnType, expr: &Expr) -> Option<i128> {
 fn is_calendar_part(axis: &Axis, expr: &Expr) -> bool {
     let months = match axis.grain() {
         Grain::Month | Grain::Quarter | Grain::Year => axis.grain().months(),
-        Grain::Bins(_) | Grain::Each | Grain::Texts(_) => return false,
+        Grain::Bins(_) | Grain::Calendar | Grain::Each | Grain::Texts(_) => return false,
     };
     let fits = |part: &str| match part.to_ascii_lowercase().as_str() {
         "year" => true,

@@ -4,6 +4,9 @@
 //! *Numbers.* The place of a value is how far it lies above the least one. Its digits, most significant first, are written as a thermometer: for each
 //! digit the flags `T_c = [digit ≥ c]` for c from 1 to base − 1. `T_0` is 1 where there is a value, and `T_base` is 0.
 //!
+//! *Dates* have even digits too, or those of the calendar: year, month and day. Then a bound that begins a year is one flag, and one that begins a
+//! month two.
+//!
 //! *Texts.* A flag for each: there is no order.
 //!
 //! *Conditions that are derived.* A flag where it is true, and one where it is false if it may be NULL.
@@ -12,7 +15,7 @@
 
 use super::term::Term;
 use crate::derived::Derived;
-use crate::quantity::{DigitFlag, Flag, FlagOf, Holds, Quantity};
+use crate::quantity::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, Quantity};
 use crate::schema::cube::{Dimension, Grain};
 use crate::schema::units::{column_bounds, type_bounds};
 use crate::schema::{Column, ColumnType, FilterFault, Protection, Schema};
@@ -21,6 +24,8 @@ use crate::schema::{Column, ColumnType, FilterFault, Protection, Schema};
 const MAX_BASE: u64 = 64;
 /// Most digits.
 const MAX_DIGITS: u32 = 4;
+/// Most years of dates in digits of the calendar.
+const MAX_YEARS: u64 = 256;
 /// Most texts.
 const MAX_TEXTS: usize = 256;
 
@@ -51,9 +56,39 @@ enum Values {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Digit {
-    step: u64,
-    base: u64,
+enum Digit {
+    /// Of the place of a value.
+    Even { step: u64, base: u64 },
+    /// Of a date, from the first to the last that it can be.
+    Part { part: DatePart, first: i64, last: i64 },
+}
+
+impl Digit {
+    /// Values that it has.
+    fn base(self) -> u64 {
+        match self {
+            Self::Even { base, .. } => base,
+            Self::Part { first, last, .. } => last.abs_diff(first) + 1,
+        }
+    }
+
+    /// It of the value that lies so far above the least one, from 0 on.
+    fn of(self, low: i128, place: u64) -> u64 {
+        match self {
+            Self::Even { step, base } => place / step % base,
+            Self::Part { part, first, .. } => part.of(low + i128::from(place)).abs_diff(first),
+        }
+    }
+
+    /// When it is at least this one, which is not 0.
+    fn flag(self, low: i128, least: u64) -> FlagOf {
+        match self {
+            Self::Even { step, base } => FlagOf::Digit(DigitFlag { low, step, base, least }),
+            Self::Part { part, first, .. } => {
+                FlagOf::Date(DateFlag { part, least: first.saturating_add_unsigned(least) })
+            }
+        }
+    }
 }
 
 /// Places from one to another, both included.
@@ -78,6 +113,7 @@ impl Code {
         let values = match grain {
             Grain::Texts(texts) => texts_of(column, texts)?,
             Grain::Each => digits_of(column)?,
+            Grain::Calendar => parts_of(column)?,
             Grain::Bins(_) | Grain::Month | Grain::Quarter | Grain::Year => {
                 return Err(FilterFault::Grain { column: name.clone() });
             }
@@ -145,8 +181,9 @@ impl Code {
         let valid = (self.nullable && is_of_digits).then(|| Quantity::Valid(self.column.clone()));
         let flags: Vec<Quantity> = match &self.values {
             Values::Digits { digits, .. } => {
-                let of_digit =
-                    |digit: &Digit| (1..digit.base).map(|least| self.flag(*digit, least)).collect::<Vec<_>>();
+                let of_digit = |digit: &Digit| {
+                    (1..digit.base()).map(|least| self.flag(*digit, least)).collect::<Vec<_>>()
+                };
                 digits.iter().flat_map(of_digit).collect()
             }
             Values::Texts(texts) => texts.iter().map(|text| self.text(text)).collect(),
@@ -222,7 +259,7 @@ impl Code {
         // From the last digit to the first; `None` as long as all digits are 0, so that every value will do.
         let mut found: Option<Term> = None;
         for digit in digits.iter().rev() {
-            let least = place / digit.step % digit.base;
+            let least = digit.of(self.low(), place);
             found = match found {
                 None if least == 0 => None,
                 None => Some(self.at_least(*digit, least)),
@@ -238,7 +275,7 @@ impl Code {
     /// 1 where the place is this one.
     fn equal(&self, digits: &[Digit], place: u64) -> Term {
         let of_digit = |digit: &Digit| {
-            let value = place / digit.step % digit.base;
+            let value = digit.of(self.low(), place);
             self.at_least(*digit, value).minus(self.at_least(*digit, value + 1))
         };
         Term::product(digits.iter().map(of_digit))
@@ -247,14 +284,13 @@ impl Code {
     fn at_least(&self, digit: Digit, least: u64) -> Term {
         match least {
             0 => self.valid(),
-            least if least >= digit.base => Term::Constant(0),
+            least if least >= digit.base() => Term::Constant(0),
             least => Term::Stored(self.flag(digit, least)),
         }
     }
 
-    fn flag(&self, Digit { step, base }: Digit, least: u64) -> Quantity {
-        let of = FlagOf::Digit(DigitFlag { low: self.low(), step, base, least });
-        Quantity::Flag(Flag { column: self.column.clone(), of })
+    fn flag(&self, digit: Digit, least: u64) -> Quantity {
+        Quantity::Flag(Flag { column: self.column.clone(), of: digit.flag(self.low(), least) })
     }
 
     fn text(&self, text: &str) -> Quantity {
@@ -288,11 +324,30 @@ fn digits_of(column: &Column) -> Result<Values, FilterFault> {
     for place in (1..=number).rev() {
         // The last one is as large as is needed.
         let base = if place == 1 { left } else { root.min(left) };
-        digits.push(Digit { step, base });
+        digits.push(Digit::Even { step, base });
         step *= base;
         left = left.div_ceil(base);
     }
     digits.reverse();
+    Ok(Values::Digits { low: bounds.low, count, digits })
+}
+
+/// Year, month and day.
+fn parts_of(column: &Column) -> Result<Values, FilterFault> {
+    let name = || column.name.clone();
+    if column.kind != ColumnType::Date {
+        return Err(FilterFault::Grain { column: name() });
+    }
+    let bounds = column_bounds(column).ok_or_else(|| FilterFault::NoValues { column: name() })?;
+    let (first, last) = (DatePart::Year.of(bounds.low), DatePart::Year.of(bounds.high));
+    let count = bounds.high.abs_diff(bounds.low).saturating_add(1);
+    let count = u64::try_from(count).ok().filter(|_| last.abs_diff(first) < MAX_YEARS);
+    let count = count.ok_or_else(|| FilterFault::TooManyValues { column: name(), limit: MAX_YEARS * 366 })?;
+    let digits = vec![
+        Digit::Part { part: DatePart::Year, first, last },
+        Digit::Part { part: DatePart::Month, first: 1, last: 12 },
+        Digit::Part { part: DatePart::Day, first: 1, last: 31 },
+    ];
     Ok(Values::Digits { low: bounds.low, count, digits })
 }
 
@@ -318,6 +373,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::schema::units::days_from_civil;
     use crate::tables::{column, nullable, ranged, schema};
 
     /// What a term is for a value.
@@ -329,6 +385,7 @@ mod tests {
                 let set = match (&quantity, units) {
                     (_, None) => false,
                     (Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }), Some(units)) => flag.is_set(units),
+                    (Quantity::Flag(Flag { of: FlagOf::Date(flag), .. }), Some(units)) => flag.is_set(units),
                     _ => true,
                 };
                 (quantity, i64::from(set))
@@ -372,5 +429,40 @@ mod tests {
             schema("t", vec![ranged(column("day", ColumnType::Date, Protection::Encrypt), 8035, 10_560)]);
         let code = Code::of(&schema, &Dimension { column: "day".into(), grain: Grain::Each }).unwrap();
         assert_eq!((code.count(), code.degree(), code.quantities().len()), (2526, 2, 49 + 50));
+    }
+    /// Every bound on seven years of dates, by the calendar: whole years take one factor, whole months two.
+    #[test]
+    fn dates_by_the_calendar_are_years_months_and_days() {
+        let mut date = nullable(ranged(column("day", ColumnType::Date, Protection::Encrypt), 8035, 10_560));
+        date.nullable = false;
+        let schema = schema("t", vec![date]);
+        let code = Code::of(&schema, &Dimension { column: "day".into(), grain: Grain::Calendar }).unwrap();
+        assert_eq!((code.count(), code.degree(), code.quantities().len()), (2526, 3, 6 + 11 + 30));
+        let degree =
+            |first: i128, last: i128| code.within(&[((first - 8035) as u64, (last - 8035) as u64)]).degree();
+        let day = |year, month, day| i128::from(days_from_civil(year, month, day).unwrap());
+        assert_eq!(degree(day(1994, 1, 1), day(1994, 12, 31)), 1);
+        assert_eq!(degree(day(1995, 9, 1), day(1996, 2, 29)), 2);
+        assert_eq!(degree(day(1995, 9, 1), day(1996, 2, 28)), 3);
+        let last = code.count() - 1;
+        for (first, end) in
+            [(0, 0), (0, last), (29, 31), (1, 365), (364, 364), (790, 1519), (851, 852), (last, last)]
+        {
+            let term = code.within(&[(first, end)]);
+            for place in 0..=last {
+                let inside = i64::from((first..=end).contains(&place));
+                assert_eq!(
+                    value(&term, &code, Some(8035 + i128::from(place))),
+                    inside,
+                    "{first}..{end} {place}"
+                );
+            }
+        }
+        let number = schema_of_number();
+        assert!(Code::of(&number, &Dimension { column: "x".into(), grain: Grain::Calendar }).is_err());
+    }
+
+    fn schema_of_number() -> Schema {
+        schema("t", vec![ranged(column("x", ColumnType::Int { bits: 32 }, Protection::Encrypt), 0, 9)])
     }
 }

@@ -152,6 +152,36 @@ fn what_filters_do_not_answer_is_refused_with_the_reason() {
     }
 }
 
+/// By the calendar, and with parameters for four factors, the sixth question is four of them, in less than two kilobytes a row.
+#[test]
+fn factors_and_digits_decide_what_a_row_takes() {
+    let even = lineitem(1_000_000);
+    let mut schema = even.clone();
+    schema.filters.push(Dimension { column: "shipdate".into(), grain: Grain::Calendar });
+    schema.measures.truncate(1);
+    schema.columns[1].purposes = vec![Purpose::Filter];
+    schema.columns[2].purposes = vec![Purpose::Filter];
+    schema.columns[3].purposes = vec![Purpose::Fetch];
+    schema.filters.remove(0);
+    schema.filter_factors = Some(4);
+    let shape = FilterShape::of(&schema).unwrap();
+    assert_eq!(shape.set().unwrap().name(), "n13_q3x46_sec128_v1");
+    let bytes = shape.quantities().len() as f64 * bytes_of_value(shape.set().unwrap());
+    assert!(bytes < 2000.0, "{bytes}");
+    let plan = planned(&schema, 1_000_000, Q6).unwrap();
+    let Task::Products(task) = &plan.server.task else { panic!() };
+    assert_eq!(task.sums.iter().map(|sum| task.components(sum) - 1).collect::<Vec<_>>(), [3, 4, 4, 4, 4]);
+    assert_eq!(task.columns.len(), 2 + 2 + 1 + 4);
+    // A day within a month takes two factors more.
+    let exact = Q6.replace("1994-01-01", "1994-01-17");
+    assert_eq!(planned(&schema, 1_000_000, &exact).unwrap_err().code(), "HUSH-P030");
+    let degree = |factors: u8| {
+        let schema = Schema { filter_factors: Some(factors), ..even.clone() };
+        FilterShape::of(&schema).unwrap().set().unwrap().name()
+    };
+    assert_eq!((degree(2), degree(5)), ("n12_q2x46_sec128_v1", "n13_q4x46_sec128_v1"));
+}
+
 /// A condition that is derived is one factor, whatever its columns, and can be a group.
 #[test]
 fn conditions_that_are_derived_are_flags() {

@@ -5,6 +5,7 @@ use num_bigint::BigInt;
 use num_traits::One;
 use serde::{Deserialize, Serialize};
 
+use crate::schema::units::civil_from_days;
 use crate::sql::renamed_condition;
 
 /// A flag of a column's value: 0 where it is missing. Private: the server never learns of what it is.
@@ -21,6 +22,8 @@ pub struct Flag {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FlagOf {
+    /// Where a part of a date is late enough.
+    Date(DateFlag),
     /// Where a digit of the value's place is large enough.
     Digit(DigitFlag),
     /// Where the value is this text.
@@ -39,6 +42,48 @@ pub struct DigitFlag {
     pub base: u64,
     /// The least digit for which the flag is 1; at least 1.
     pub least: u64,
+}
+
+/// Whether a part of a date is late enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DateFlag {
+    /// The part.
+    pub part: DatePart,
+    /// The least part for which the flag is 1.
+    pub least: i64,
+}
+
+/// A part of a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DatePart {
+    /// Of its month, from 1 on.
+    Day,
+    /// Of its year, from 1 on.
+    Month,
+    /// As people count them.
+    Year,
+}
+
+impl DatePart {
+    /// It of a date, in days since 1970.
+    pub fn of(self, days: i128) -> i64 {
+        let bounded = days.clamp(-1 << 40, 1 << 40);
+        let (year, month, day) = civil_from_days(bounded as i64);
+        match self {
+            Self::Day => day,
+            Self::Month => month,
+            Self::Year => year,
+        }
+    }
+}
+
+impl DateFlag {
+    /// Whether it is 1 for a date.
+    pub fn is_set(&self, units: i128) -> bool {
+        self.part.of(units) >= self.least
+    }
 }
 
 /// A condition on a row, worked out when it is encrypted. Private: the server never learns of which.
@@ -76,6 +121,14 @@ impl Flag {
         match &self.of {
             FlagOf::Digit(DigitFlag { step, least, .. }) => {
                 format!("the flag {least} of {column} in steps of {step}")
+            }
+            FlagOf::Date(DateFlag { part, least }) => {
+                let part = match part {
+                    DatePart::Day => "day",
+                    DatePart::Month => "month",
+                    DatePart::Year => "year",
+                };
+                format!("the flag of {column} from {part} {least} on")
             }
             FlagOf::Text(text) => format!("the flag {text:?} of {column}"),
         }

@@ -31,6 +31,8 @@ pub struct Dimension {
 /// The values that are one cell. Missing values are a cell of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grain {
+    /// Each date, by its year, its month and its day: for conditions, of which those on whole years and months are simpler then.
+    Calendar,
     /// Numbers between bounds: each of these, in units, begins a cell, and the lowest value of the column the first.
     Bins(Vec<i128>),
     /// Each value.
@@ -47,8 +49,12 @@ pub enum Grain {
 
 impl Grain {
     /// The grains of dates that have a word.
-    pub(crate) const OF_DATES: [(&'static str, Self); 3] =
-        [("month", Self::Month), ("quarter", Self::Quarter), ("year", Self::Year)];
+    pub(crate) const OF_DATES: [(&'static str, Self); 4] = [
+        ("calendar", Self::Calendar),
+        ("month", Self::Month),
+        ("quarter", Self::Quarter),
+        ("year", Self::Year),
+    ];
 }
 
 impl Dimension {

@@ -21,6 +21,8 @@ pub(super) struct BlockView<'a> {
     /// The number of the block.
     pub(super) block: usize,
     pub(super) places: usize,
+    /// Words from one row to the next.
+    pub(super) stride: usize,
     pub(super) elements: &'a [StoredElement<'a>],
     /// The streams of masks, of each element and body.
     pub(super) streams: &'a [Vec<LimbStream>],
@@ -34,8 +36,8 @@ pub struct BlockMemory {
 }
 
 impl BlockMemory {
-    pub(super) fn new(steps: &Steps, places: usize) -> Self {
-        let memory = |memory: Memory| vec![0; steps.rows(memory) * places];
+    pub(super) fn new(steps: &Steps, stride: usize) -> Self {
+        let memory = |memory: Memory| vec![0; steps.rows(memory) * stride];
         Self { passing: memory(Memory::Passing), kept: vec![memory(Memory::Kept); TOGETHER] }
     }
 }
@@ -91,8 +93,9 @@ impl BlockView<'_> {
                 Memory::Passing => &mut *passing,
                 Memory::Kept => &mut *kept,
             };
-            let start = load.first * self.places;
-            let (bodies, masks) = memory[start..start + 2 * self.places].split_at_mut(self.places);
+            let start = load.first * self.stride;
+            let (bodies, masks) = memory[start..start + 2 * self.stride].split_at_mut(self.stride);
+            let (bodies, masks) = (&mut bodies[..self.places], &mut masks[..self.places]);
             self.limb.unpack(self.packed(element, body), bodies);
             if let Some(stream) = self.streams.get(element).and_then(|streams| streams.get(body)) {
                 stream.expand_into((self.block * self.places / 2) as u64, masks);
@@ -109,14 +112,15 @@ impl BlockView<'_> {
         let first = self.block * self.places;
         let Some(mask) = mask.limb(self.index).get(first..first + self.places) else { return };
         for factor in factors {
-            let rows = &mut kept[factor.first * self.places..(factor.first + factor.rows) * self.places];
-            rows.chunks_exact_mut(self.places).for_each(|row| self.limb.mul_assign(row, mask));
+            let rows = &mut kept[factor.first * self.stride..(factor.first + factor.rows) * self.stride];
+            let rows = rows.chunks_exact_mut(self.stride);
+            rows.for_each(|row| self.limb.mul_assign(&mut row[..self.places], mask));
         }
     }
 
     /// Runs a step. Its operands lie before its result, or in the other memory.
     fn run(&self, step: &Step, passing: &mut [u64], kept: &mut [u64]) {
-        let (start, rows) = (step.out.first * self.places, step.out.rows * self.places);
+        let (start, rows) = (step.out.first * self.stride, step.out.rows * self.stride);
         let (passing, kept, out): (&[u64], &[u64], &mut [u64]) = match step.out.memory {
             Memory::Passing => {
                 let (before, out) = passing.split_at_mut(start);
@@ -157,12 +161,12 @@ impl BlockView<'_> {
                     self.limb.neg_assign(rest);
                 }
             }
-            Operation::Mul(left, right) => self.limb.multiply(self.places, out, (value(left), value(right))),
+            Operation::Mul(left, right) => self.limb.multiply(self.stride, out, (value(left), value(right))),
         }
     }
 
     fn rows<'m>(&self, memory: &'m [u64], value: Value) -> &'m [u64] {
-        &memory[value.first * self.places..(value.first + value.rows) * self.places]
+        &memory[value.first * self.stride..(value.first + value.rows) * self.stride]
     }
 
     /// Adds a sum's products of some elements, of which this is kept, in some places.
@@ -176,8 +180,8 @@ impl BlockView<'_> {
         let Ok((factor, measure)) = steps.operands(sum) else { return };
         match measure {
             None => {
-                for (row, total) in total.chunks_exact_mut(self.places).enumerate() {
-                    let from = (factor.first + row) * self.places;
+                for (row, total) in total.chunks_exact_mut(self.stride).enumerate() {
+                    let from = (factor.first + row) * self.stride;
                     let row = from + within.start..from + within.end;
                     kept.iter().for_each(|kept| {
                         self.limb.add_assign(&mut total[within.clone()], &kept[row.clone()]);
@@ -189,7 +193,7 @@ impl BlockView<'_> {
                 for (pair, kept) in pairs.iter_mut().zip(kept) {
                     *pair = (self.rows(kept, factor), self.rows(kept, measure));
                 }
-                self.limb.multiply_add_within((self.places, within), total, &pairs[..kept.len()]);
+                self.limb.multiply_add_within((self.stride, within), total, &pairs[..kept.len()]);
             }
         }
     }

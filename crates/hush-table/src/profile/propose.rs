@@ -72,6 +72,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         filters: Vec::new(),
         derived: Vec::new(),
         measures: Vec::new(),
+        filter_factors: None,
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -55,6 +55,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         filters: Vec::new(),
         derived: Vec::new(),
         measures: Vec::new(),
+        filter_factors: None,
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -53,6 +53,8 @@ pub(super) type Value<'i> = Spanned<DeValue<'i>>;
 
 /// Most factors of a product, as in expressions.
 const MAX_FACTORS: usize = 16;
+/// Factors that products of ciphertexts may be declared for.
+const PRODUCT_FACTORS: std::ops::RangeInclusive<u64> = 2..=5;
 /// Most columns of a set of `moments`: a regression's.
 const MAX_MOMENTS: usize = 33;
 /// The schema itself or one of its columns, for messages.
@@ -64,7 +66,7 @@ pub(super) struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 20] = [
+        const KEYS: [&str; 21] = [
             "allow",
             "approved_by",
             "columns",
@@ -73,6 +75,7 @@ impl Reader<'_> {
             "edge",
             "erasable",
             "filter",
+            "filter_factors",
             "format",
             "group",
             "max_rows",
@@ -116,6 +119,7 @@ impl Reader<'_> {
             filters: Vec::new(),
             derived: Vec::new(),
             measures: Vec::new(),
+            filter_factors: None,
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
             allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,
@@ -138,6 +142,12 @@ impl Reader<'_> {
         }
         if let Some(value) = top.get("filter") {
             schema.filters = self.filters(value, &schema)?;
+        }
+        if let Some(value) = top.get("filter_factors") {
+            let factors = self.rows(value, SCHEMA, "filter_factors").ok();
+            let factors = factors.filter(|factors| PRODUCT_FACTORS.contains(factors));
+            let wrong = || self.wrong(value, SCHEMA, "filter_factors", "a whole number from 2 to 5");
+            schema.filter_factors = Some(factors.ok_or_else(wrong)? as u8);
         }
         if let Some(value) = top.get("derive") {
             schema.derived = self.texts(value, SCHEMA, "derive")?;

@@ -144,6 +144,9 @@ fn head(out: &mut String, schema: &Schema) {
         let filters: Vec<String> = schema.filters.iter().map(|filter| filter.written(schema)).collect();
         line(out, &format!("filter = [{}]", filters.join(", ")));
     }
+    if let Some(factors) = schema.filter_factors {
+        line(out, &format!("filter_factors = {factors}"));
+    }
     if !schema.derived.is_empty() {
         line(out, &format!("derive = {}", quoted_list(schema.derived.iter().map(String::as_str))));
     }
