@@ -10,6 +10,7 @@
 //! *Source.* docs/math/products.md: degree, noise and limbs.
 
 mod altered;
+mod cells;
 mod code;
 mod condition;
 mod term;
@@ -20,17 +21,19 @@ use num_traits::Signed;
 use sqlparser::ast::Expr;
 
 pub use altered::{altered, forget_lost};
+pub(crate) use cells::SumOfCells;
+use cells::{flag_of_cell, sums_of_cells};
 pub use code::Code;
 pub(crate) use term::{Space, Term};
 
-use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, Place, compile_on, lanes_over, view_of};
+use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, compile_on, lanes_over, view_of};
 use crate::derived::Derived;
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
 use crate::one_hot::is_wanted;
 use crate::packing::slots::{FILTER_PRIME, has_slots};
-use crate::quantity::{Flag, FlagOf, Holds, Quantity};
+use crate::quantity::Quantity;
 use crate::schema::cube::{Cube, Dimension};
 use crate::schema::file::SchemaError;
 use crate::schema::{Column, FilterFault, Protection, Purpose, Schema};
@@ -275,8 +278,8 @@ pub(crate) struct Asked {
     pub(crate) condition: Term,
     /// The cells of the columns that the rest of the question reads.
     pub(crate) shape: CubeShape,
-    /// The cells in which rows can match, each with the polynomial that is 1 in it.
-    pub(crate) cells: Vec<(usize, Term)>,
+    /// What is added up to the cells in which rows can match.
+    pub(crate) cells: Vec<SumOfCells>,
     pub(crate) on_cells: OnCells,
 }
 
@@ -324,14 +327,14 @@ pub(crate) fn compile(
         }
         _ => {}
     }
-    let cells = flags_of_cells(shape, &cube).ok_or(OTHER_SUMS)?;
-    let is_left = |(cell, _): &(usize, Term)| {
-        of_cells.evaluate(&|quantity| flag_of_cell((shape, &cube), *cell, quantity)) > 0
-    };
-    let cells: Vec<(usize, Term)> = cells.into_iter().enumerate().filter(is_left).collect();
-    if cells.is_empty() {
+    let is_left =
+        |cell: &usize| of_cells.evaluate(&|quantity| flag_of_cell((shape, &cube), *cell, quantity)) > 0;
+    let left: Vec<usize> = (0..cube.cells() as usize).filter(is_left).collect();
+    if left.is_empty() {
         return Err(NO_ROW);
     }
+    // Without a condition, rows of all cells are rows of the table, and a sum over them reads nothing hidden.
+    let cells = sums_of_cells((shape, &cube), &left, condition.degree() > 0).ok_or(OTHER_SUMS)?;
     Ok(Asked { filter: clear.into_iter().cloned().reduce(and), condition, shape: cube, cells, on_cells })
 }
 
@@ -364,53 +367,6 @@ fn cells_of(schema: &Schema, shape: &FilterShape, by: &[Dimension]) -> Option<Cu
     }
     let counted = lanes_over(schema, &[], schema.max_rows.max(1)).ok()?;
     Some(CubeShape { axes, lanes: counted.into_iter().chain(shape.lanes.iter().cloned()).collect() })
-}
-
-/// What a flag of a column of cells is for the rows of a cell.
-fn flag_of_cell((shape, cube): (&FilterShape, &CubeShape), cell: usize, quantity: &Quantity) -> i64 {
-    let is_of = |axis: &Axis, holds: &Holds| {
-        shape.codes.iter().any(|code| code.column == axis.column && code.is_of(holds))
-    };
-    let mut stride = cube.cells() as usize;
-    for axis in &cube.axes {
-        stride /= axis.len().max(1);
-        let place = axis.place(cell / stride.max(1) % axis.len().max(1));
-        let is_set = match (quantity, place) {
-            (Quantity::Flag(flag), _) if flag.column != axis.column => continue,
-            (Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }), Place::Units(units)) => flag.is_set(units),
-            (Quantity::Flag(Flag { of: FlagOf::Date(flag), .. }), Place::Units(units)) => flag.is_set(units),
-            (Quantity::Flag(Flag { of: FlagOf::Text(text), .. }), Place::Text(value)) => text == value,
-            (Quantity::Flag(_), _) => false,
-            (Quantity::Holds(holds), Place::Units(units)) if is_of(axis, holds) => {
-                (units == 1) == holds.truth
-            }
-            (Quantity::Holds(holds), _) if is_of(axis, holds) => false,
-            (Quantity::Valid(column), place) if *column == axis.column => place != Place::Missing,
-            _ => continue,
-        };
-        return i64::from(is_set);
-    }
-    0
-}
-
-/// For each cell the polynomial that is 1 in it.
-fn flags_of_cells(shape: &FilterShape, cube: &CubeShape) -> Option<Vec<Term>> {
-    let mut cells = vec![Term::Constant(1)];
-    for axis in &cube.axes {
-        let code = shape.codes.iter().find(|code| code.column == axis.column)?;
-        let flag = |cell: usize| match axis.cell_of_missing() {
-            Some(missing) if missing == cell => Term::Constant(1).minus(code.valid()),
-            _ => code.within(&[(cell as u64, cell as u64)]),
-        };
-        let flags: Vec<Term> = (0..axis.len()).map(flag).collect();
-        cells = cells
-            .iter()
-            .flat_map(|before| {
-                flags.iter().map(|flag| before.clone().times(flag.clone())).collect::<Vec<_>>()
-            })
-            .collect();
-    }
-    Some(cells)
 }
 
 #[cfg(test)]

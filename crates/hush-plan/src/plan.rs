@@ -15,7 +15,7 @@ pub use crate::aggregates::{
 pub use owner::{
     CellsQuery, FilteredSum, FilteredSums, HiddenSums, JointMoments, LinearForm, Moment, OutputType,
     OwnColumn, OwnQuery, OwnerAggregate, OwnerPlan, OwnerProgram, PlacedSums, ProductMoments, ProgramOutput,
-    ProgramSource, Regroup,
+    ProgramSource, Regroup, ShareOfCell,
 };
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
 pub use products::{Factor, ProductSum, ProductsTask};

@@ -39,10 +39,13 @@ pub(super) fn merge(
             None => Some(&mut sums.rows),
             Some(lane) => sums.lanes.get_mut(lane),
         };
-        let place = lane.and_then(|lane| lane.get_mut(sum.cell));
-        let place = place.ok_or_else(missing)?;
-        let weighed = number.checked_mul(1_i128 << sum.shift.min(126));
-        *place = weighed.and_then(|number| place.checked_add(number)).ok_or(ClientError::Overflow)?;
+        let lane = lane.ok_or_else(missing)?;
+        let weighed = number.checked_mul(1_i128 << sum.shift.min(126)).ok_or(ClientError::Overflow)?;
+        for share in &sum.cells {
+            let place = lane.get_mut(share.cell).ok_or_else(missing)?;
+            let more = weighed.checked_mul(share.weight.into()).ok_or(ClientError::Overflow)?;
+            *place = place.checked_add(more).ok_or(ClientError::Overflow)?;
+        }
     }
     if !are_of_some_rows(&shape, &sums, manifest.living_rows()) {
         return Err(ClientError::Answer { what: "its sums are not those of its rows".into() });

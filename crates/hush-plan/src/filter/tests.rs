@@ -106,7 +106,8 @@ fn groups_by_encrypted_columns_share_the_condition() {
     let text = "SELECT flag, SUM(quantity), AVG(price), COUNT(*) FROM lineitem WHERE discount > 0.02 GROUP BY flag HAVING COUNT(*) > 3";
     let plan = planned(&schema, 1_000_000, text).unwrap();
     let Task::Products(task) = &plan.server.task else { panic!() };
-    assert_eq!(task.factors.len(), 4);
+    // The condition, and it in two of three cells: the third is what they leave.
+    assert_eq!(task.factors.len(), 3);
     // Rows, a limb of quantities, and three of prices.
     assert_eq!(task.sums.len(), 3 * (1 + 1 + 3));
     let masked =
@@ -122,7 +123,10 @@ fn conditions_on_groups_leave_cells_out() {
     let plan = planned(&lineitem(1_000_000), 1_000_000, text).unwrap();
     let Task::Products(task) = &plan.server.task else { panic!() };
     assert_eq!(task.sums.iter().map(|sum| task.components(sum)).collect::<Vec<_>>(), [3, 3]);
-    assert_eq!(plan.owner.filtered.unwrap().sums.iter().map(|sum| sum.cell).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(
+        plan.owner.filtered.unwrap().sums.iter().map(|sum| sum.cells[0].cell).collect::<Vec<_>>(),
+        [0, 2]
+    );
 }
 
 #[test]
@@ -180,6 +184,47 @@ fn factors_and_digits_decide_what_a_row_takes() {
         FilterShape::of(&schema).unwrap().set().unwrap().name()
     };
     assert_eq!((degree(2), degree(5)), ("n12_q2x46_sec128_v1", "n13_q4x46_sec128_v1"));
+}
+
+/// The last cell of a column is what the others leave, whatever the cells hold.
+#[test]
+fn sums_of_cells_are_those_of_every_row() {
+    let mut schema = lineitem(1000);
+    schema.columns.push(nullable(column("mode", ColumnType::Category, Protection::Seal)));
+    let texts = ["x", "y"].map(str::to_owned);
+    schema.filters.push(Dimension { column: "mode".into(), grain: Grain::Texts(texts.into()) });
+    let shape = FilterShape::of(&schema).unwrap();
+    let each = |column: &str| Dimension { column: column.into(), grain: Grain::Each };
+    let by = [schema.filters[0].clone(), schema.filters[1].clone(), each("discount")];
+    let cube = cells_of(&schema, &shape, &by).unwrap();
+    let count = cube.cells() as usize;
+    assert_eq!(count, 3 * 3 * 11);
+    let some: Vec<usize> = (0..count).filter(|cell| cell % 33 >= 11).collect();
+    let odd: Vec<usize> = (0..count).filter(|cell| cell % 7 != 2).collect();
+    for (asked, completes, sums) in [
+        ((0..count).collect(), true, count),
+        ((0..count).collect(), false, count),
+        (some, true, 66),
+        (odd.clone(), true, odd.len()),
+    ] {
+        let asked: Vec<usize> = asked;
+        let found = sums_of_cells((&shape, &cube), &asked, completes).unwrap();
+        assert_eq!(found.len(), sums);
+        // A row in each cell that is asked for, some in several: every cell gets its rows.
+        let mut totals = vec![0_i64; count];
+        for (place, row) in asked.iter().enumerate() {
+            let rows = 1 + place as i64 % 3;
+            for SumOfCells { term, cells } in &found {
+                let met = term.evaluate(&|quantity| flag_of_cell((&shape, &cube), *row, quantity));
+                cells.iter().for_each(|share| totals[share.cell] += rows * met * i64::from(share.weight));
+            }
+        }
+        let mut expected = vec![0_i64; count];
+        asked.iter().enumerate().for_each(|(place, cell)| expected[*cell] = 1 + place as i64 % 3);
+        assert_eq!(totals, expected);
+        let degrees: usize = found.iter().map(|sum| sum.term.degree()).sum();
+        assert_eq!(degrees < 3 * sums, completes && asked.len() != odd.len());
+    }
 }
 
 /// A condition that is derived is one factor, whatever its columns, and can be a group.

@@ -109,11 +109,20 @@ pub struct FilteredSums {
     pub is_masked: bool,
 }
 
-/// A sum over the rows of a cell.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FilteredSum {
+/// What a sum is to a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareOfCell {
     /// The cell.
     pub cell: usize,
+    /// How often the sum is in it: 1, or -1 where it is taken off.
+    pub weight: i8,
+}
+
+/// A sum over the rows of some cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilteredSum {
+    /// What it is to each cell that it is in or taken off.
+    pub cells: Vec<ShareOfCell>,
     /// 0 for the number of rows, else the place after it in [`CellsQuery::lanes`].
     pub lane: usize,
     /// What a limb weighs: `2^shift`.

@@ -68,10 +68,12 @@ pub(super) fn of_rows(fetched: &[UsableEncoding<'_>], bound: &[BoundProgram], pr
 pub(super) fn of_products(set: &'static ParamSet, sums: &[ProductSum], read: &[FilteredSum]) -> Cost {
     let bytes: usize = sums.iter().map(|sum| size::product_answer_bytes(set, &sum.rounded())).sum();
     let packing = Packing::Slots(Slots::of_filters());
+    // Of several cells the one that it is for: from others it is taken off.
+    let cell = |read: &FilteredSum| read.cells.first().map_or(0, |share| share.cell);
     let node = |(sum, read): (&ProductSum, &FilteredSum)| {
         let what = match (read.lane, read.shift) {
-            (0, _) => format!("rows of cell {}", read.cell),
-            (lane, shift) => format!("measure {lane} of cell {}, from bit {shift}", read.cell),
+            (0, _) => format!("rows of cell {}", cell(read)),
+            (lane, shift) => format!("measure {lane} of cell {}, from bit {shift}", cell(read)),
         };
         let margin = set.log_q() - 1.0 - read.phase_log2;
         let depth = sum.bits.len().saturating_sub(1) as u32;

@@ -13,12 +13,14 @@ use crate::bounds::Bounds;
 use crate::derived::named;
 use crate::error::PlanError;
 use crate::filter::{
-    Asked, FilterShape, Space, Term, compile, elements_of_limbs, limb_of, limbs_of, mask_log2, space_of,
+    Asked, FilterShape, Space, SumOfCells, Term, compile, elements_of_limbs, limb_of, limbs_of, mask_log2,
+    space_of,
 };
 use crate::leakage::numbered;
 use crate::limits::WayName;
 use crate::plan::{
-    CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, ProductSum, ProductsTask, Task,
+    CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, ProductSum, ProductsTask,
+    ShareOfCell, Task,
 };
 use crate::quantity::Quantity;
 use crate::{EncodingId, PrivateEncoding};
@@ -92,10 +94,10 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     })
 }
 
-/// A cell with the condition.
-#[derive(Clone, Copy)]
+/// Cells with the condition.
+#[derive(Clone)]
 struct Filtered {
-    cell: usize,
+    cells: Vec<ShareOfCell>,
     /// The number of its factor.
     factor: usize,
     /// The bound of that for a row.
@@ -162,13 +164,13 @@ impl<'a, 'c> Builder<'a, 'c> {
     }
 
     /// One factor for each cell: the condition, and that a row is in the cell.
-    fn factors(&mut self, condition: Term, cells: &[(usize, Term)]) -> Result<(), String> {
+    fn factors(&mut self, condition: Term, cells: &[SumOfCells]) -> Result<(), String> {
         let is_shared = condition.degree() > 0;
         if is_shared {
             let factor = self.bind(&condition)?;
             self.factors.push(factor);
         }
-        for (place, cell) in cells {
+        for SumOfCells { term: cell, cells } in cells {
             let number = match (cell, is_shared) {
                 (Term::Constant(1), true) => 0,
                 (cell, _) => {
@@ -182,7 +184,7 @@ impl<'a, 'c> Builder<'a, 'c> {
             };
             let whole = condition.clone().times(cell.clone());
             self.cells.push(Filtered {
-                cell: *place,
+                cells: cells.clone(),
                 factor: number,
                 phase_log2: whole.phase_log2(self.space()?),
                 padding: whole.evaluate(&|_| 0),
@@ -211,7 +213,7 @@ impl<'a, 'c> Builder<'a, 'c> {
             return Err(format!("it would be more than {MAX_SUMS} sums"));
         }
         let space = self.space()?;
-        for Filtered { cell, factor, phase_log2, padding } in self.cells.clone() {
+        for Filtered { cells, factor, phase_log2, padding } in self.cells.clone() {
             let mut add = |lane: usize, shift: u32, measure: Option<usize>, padding: i64| {
                 self.sums.push(ProductSum { factor, measure, bits: Vec::new() });
                 let fresh = noise::bgv_fresh_phase_log2(space.t_log2);
@@ -219,7 +221,13 @@ impl<'a, 'c> Builder<'a, 'c> {
                     Some(_) => noise::product_phase_log2(space.degree, phase_log2, fresh),
                     None => phase_log2,
                 };
-                self.read.push(FilteredSum { cell, lane, shift, padding, phase_log2: of_row });
+                self.read.push(FilteredSum {
+                    cells: cells.clone(),
+                    lane,
+                    shift,
+                    padding,
+                    phase_log2: of_row,
+                });
             };
             add(0, 0, None, padding);
             for (lane, shift, column) in &measures {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sums over the cells of columns for conditions.
+//!
+//! Every row is in one cell. So the last cell of a column needs no sum of its own: it is what the others leave of all rows, and a sum over all rows
+//! takes a factor less.
+//!
+//! ```text
+//!   cells of a column with three texts    A, N, R
+//!   sums                                  [A], [N], all rows
+//!   last cell                             all rows − A − N
+//! ```
+
+use super::FilterShape;
+use super::term::Term;
+use crate::cube::{Axis, CubeShape, Place};
+use crate::plan::ShareOfCell;
+use crate::quantity::{Flag, FlagOf, Holds, Quantity};
+
+/// A sum over the rows for which a polynomial is 1, and what it is to the cells.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SumOfCells {
+    pub(crate) term: Term,
+    pub(crate) cells: Vec<ShareOfCell>,
+}
+
+/// The sums from which those of some cells follow. With `completes`, the last cell of a column of which all cells are asked for is what the others leave.
+pub(super) fn sums_of_cells(
+    (shape, cube): (&FilterShape, &CubeShape),
+    asked: &[usize],
+    completes: bool,
+) -> Option<Vec<SumOfCells>> {
+    let places = |axis: usize| {
+        let mut places: Vec<usize> = asked.iter().map(|cell| place_in(cube, axis, *cell)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    };
+    let by_axis: Vec<Vec<usize>> = (0..cube.axes.len()).map(places).collect();
+    // Cells that are not all combinations of some values of each column stand alone.
+    let is_product = by_axis.iter().map(Vec::len).product::<usize>() == asked.len();
+    let mut sums =
+        vec![SumOfCells { term: Term::Constant(1), cells: vec![ShareOfCell { cell: 0, weight: 1 }] }];
+    for (axis, places) in cube.axes.iter().zip(&by_axis) {
+        let is_whole = completes && is_product && places.len() == axis.len();
+        let of_axis = sums_of_axis(shape, axis, places, is_whole)?;
+        sums = sums
+            .iter()
+            .flat_map(|before| of_axis.iter().map(|here| both(before, here, axis.len())))
+            .collect();
+    }
+    if !is_product {
+        sums.retain(|sum| sum.cells.iter().all(|share| asked.contains(&share.cell)));
+    }
+    Some(sums)
+}
+
+/// The place of a cell in one column.
+fn place_in(cube: &CubeShape, axis: usize, cell: usize) -> usize {
+    let behind: usize = cube.axes.iter().skip(axis + 1).map(Axis::len).product();
+    let cells = cube.axes.get(axis).map_or(1, Axis::len);
+    cell / behind.max(1) % cells.max(1)
+}
+
+/// The sums of some cells of one column.
+fn sums_of_axis(
+    shape: &FilterShape,
+    axis: &Axis,
+    places: &[usize],
+    is_whole: bool,
+) -> Option<Vec<SumOfCells>> {
+    let code = shape.codes.iter().find(|code| code.column == axis.column)?;
+    let flag = |place: usize| match axis.cell_of_missing() {
+        Some(missing) if missing == place => Term::Constant(1).minus(code.valid()),
+        _ => code.within(&[(place as u64, place as u64)]),
+    };
+    let share = |cell: usize, weight: i8| ShareOfCell { cell, weight };
+    let Some((last, others)) = places.split_last().filter(|_| is_whole) else {
+        let alone = |place: &usize| SumOfCells { term: flag(*place), cells: vec![share(*place, 1)] };
+        return Some(places.iter().map(alone).collect());
+    };
+    let taken_off =
+        |place: &usize| SumOfCells { term: flag(*place), cells: vec![share(*place, 1), share(*last, -1)] };
+    let all = SumOfCells { term: Term::Constant(1), cells: vec![share(*last, 1)] };
+    Some(others.iter().map(taken_off).chain([all]).collect())
+}
+
+/// The sum over the rows that are in both, where the second is of one column more, with so many cells.
+fn both(before: &SumOfCells, here: &SumOfCells, cells: usize) -> SumOfCells {
+    let shares = before.cells.iter().flat_map(|one| {
+        here.cells.iter().map(|other| ShareOfCell {
+            cell: one.cell * cells + other.cell,
+            weight: one.weight * other.weight,
+        })
+    });
+    SumOfCells { term: before.term.clone().times(here.term.clone()), cells: shares.collect() }
+}
+
+/// What a flag of a column of cells is for the rows of a cell.
+pub(super) fn flag_of_cell(
+    (shape, cube): (&FilterShape, &CubeShape),
+    cell: usize,
+    quantity: &Quantity,
+) -> i64 {
+    let is_of = |axis: &Axis, holds: &Holds| {
+        shape.codes.iter().any(|code| code.column == axis.column && code.is_of(holds))
+    };
+    let mut stride = cube.cells() as usize;
+    for axis in &cube.axes {
+        stride /= axis.len().max(1);
+        let place = axis.place(cell / stride.max(1) % axis.len().max(1));
+        let is_set = match (quantity, place) {
+            (Quantity::Flag(flag), _) if flag.column != axis.column => continue,
+            (Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }), Place::Units(units)) => flag.is_set(units),
+            (Quantity::Flag(Flag { of: FlagOf::Date(flag), .. }), Place::Units(units)) => flag.is_set(units),
+            (Quantity::Flag(Flag { of: FlagOf::Text(text), .. }), Place::Text(value)) => text == value,
+            (Quantity::Flag(_), _) => false,
+            (Quantity::Holds(holds), Place::Units(units)) if is_of(axis, holds) => {
+                (units == 1) == holds.truth
+            }
+            (Quantity::Holds(holds), _) if is_of(axis, holds) => false,
+            (Quantity::Valid(column), place) if *column == axis.column => place != Place::Missing,
+            _ => continue,
+        };
+        return i64::from(is_set);
+    }
+    0
+}
