@@ -100,8 +100,8 @@ def check_prediction(analysis, texts, slack=2000):
     assert [predicted["bytes_up"], predicted["bytes_down"] - clear["bytes"]] == found, "bytes"
     if predicted["bytes_down_exact"]:
         assert predicted["bytes_down"] == measured["bytes_down"], "bytes down"
-    # Bitmaps of NULLs are not predicted, and those of truth values are as large as the values; texts are taken to have 12 bytes, those here have
-    # 1 to 16.
+    # Bitmaps of NULLs are not predicted, and those of truth values are as large as the values. Texts are taken to be as long as those of their
+    # column on average; those here have 1 to 16 bytes, and a condition or a key may pick short or long ones.
     over, under = (3 * clear_bytes if texts else clear_bytes / 4), clear_bytes / 2
     assert -under - 128 <= clear["bytes"] - clear_bytes <= over + 128, f"clear half: {clear} predicted, {clear_bytes} measured"
     # The cells of a cube are no block.

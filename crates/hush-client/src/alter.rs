@@ -286,6 +286,7 @@ impl Edit for Begin<'_> {
         }
         next.encodings = columns.encodings;
         (next.sealed_columns, next.unsealed) = (columns.sealed_columns, columns.unsealed);
+        next.forget_lengths();
         mark_incomplete(&mut next, &half);
         if next.generations.iter().any(|generation| generation.incomplete) {
             require_recoverable(present)?;

@@ -283,6 +283,7 @@ impl Edit for Addition<'_> {
         next.rows = self.parts.iter().fold(next.rows, |rows, part| rows.saturating_add(part.rows));
         next.record(ChangeKind::Append, self.stored.rows, 0);
         next.parts.extend_from_slice(self.parts);
+        next.lengths.add(self.stored.appender.lengths());
         next.batches.extend(batch.map(|batch| Batch { version: next.version, ..batch }));
         Ok(Next::Version(Box::new(next)))
     }

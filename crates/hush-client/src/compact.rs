@@ -340,6 +340,7 @@ impl Edit for Replacement<'_> {
         let mut next = present.clone();
         next.version = next.version.saturating_add(1);
         parts.iter().for_each(|part| next.devices.settle(part));
+        next.replace_lengths(run.clone(), self.stored.appender.lengths());
         next.splice_parts(run.clone(), self.stored.appender.stored().iter().cloned());
         put_zones(present, &mut next, run, &self.stored.bounds, self.destination)?;
         let removed = parts.iter().map(|part| part.rows - part.living_rows()).sum();

@@ -7,12 +7,13 @@ use hush_exec::answer::Strata;
 use hush_exec::clear_half_bytes;
 use hush_plan::plan::{RowsTask, RunRead, Task};
 use hush_plan::predict::{
-    ASSUMED_GROUPS, ClearColumn, Expected, PartShape, Prediction, SealedShape, Site, TableShape, Times,
-    of_rows, predict,
+    ASSUMED_GROUPS, ClearColumn, Expected, MeanBytes, PartShape, Prediction, SealedShape, Site, TableShape,
+    Times, of_rows, predict,
 };
 use hush_plan::report::Way;
 use hush_plan::{ColumnType, QueryPlan, WayName};
-use hush_table::Manifest;
+use hush_table::manifest::ColumnLength;
+use hush_table::{Manifest, PartEntry};
 use serde_json::{Value, json};
 
 use crate::account::{AnswerCounts, Phases};
@@ -243,7 +244,7 @@ const REGROUPED_VALUE_BYTES: u64 = 32;
 fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
     let schema = &half.schema;
     let bytes = |file: Option<hush_table::PartFile>| file.map_or(0, |file| file.bytes);
-    let part = |part: &hush_table::PartEntry| PartShape {
+    let part = |part: &PartEntry| PartShape {
         rows: part.rows,
         clear_bytes: bytes(part.clear),
         encrypted_bytes: bytes(part.encrypted),
@@ -251,16 +252,20 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         generation: part.generation,
         is_cut: part.append.is_some(),
     };
-    let clear = |column: &hush_table::ClearColumn| ClearColumn {
+    let clear = |(place, column): (usize, &hush_table::ClearColumn)| ClearColumn {
         name: column.name.clone(),
         // The names of categories are few, and kept once.
         is_text: schema.column(&column.name).is_some_and(|column| column.kind == ColumnType::Text),
+        mean: manifest
+            .lengths
+            .of_clear(place)
+            .map(|ColumnLength { rows, bytes, .. }| MeanBytes { rows, bytes }),
     };
     TableShape {
         parts: manifest.parts.iter().map(part).collect(),
         domains: manifest.domains(),
         lacking: Strata::of(manifest).into_lacking(),
-        clear: manifest.clear_columns.iter().map(clear).collect(),
+        clear: manifest.clear_columns.iter().enumerate().map(clear).collect(),
         sealed: Some(under_seal(manifest, half)),
         cubes: cube::spreads(manifest, half),
         runs: run::spreads(manifest, half),
@@ -280,9 +285,22 @@ fn under_seal(manifest: &Manifest, half: &PrivateHalf) -> BTreeMap<String, Seale
         };
         let is_whole = !column.has_copy() || !generations.iter().any(lacks);
         let copy = column.has_copy().then(|| copy::shape(column));
-        is_whole.then(|| (name.to_owned(), SealedShape { number, copy }))
+        let mean = if copy.is_some() { None } else { mean_of_sealed(manifest, number) };
+        is_whole.then(|| (name.to_owned(), SealedShape { number, copy, mean }))
     });
     known.collect()
+}
+
+/// The bytes of a column under a seal, if they were counted. Parts that lack the column send nothing of it: their rows count as rows without bytes.
+fn mean_of_sealed(manifest: &Manifest, number: u32) -> Option<MeanBytes> {
+    let length = manifest.lengths.of_sealed(number)?;
+    let lacks = |generation: &u32| !manifest.columns_of(*generation).sealed.contains(&number);
+    let earlier = manifest.generations.iter().map(|generation| generation.number);
+    let without: Vec<u32> = earlier.filter(lacks).collect();
+    let lacking = manifest.parts.iter().filter(|part| without.contains(&part.generation));
+    let lacking: u64 = lacking.map(|part| part.rows).sum();
+    let counted = MeanBytes { rows: length.rows, bytes: length.bytes }.within(manifest.rows - lacking);
+    Some(MeanBytes { rows: counted.rows + lacking, ..counted })
 }
 
 impl Explanation {

@@ -363,6 +363,7 @@ impl Edit for Update<'_> {
         let (added, removed) = (prepared.change.new.num_rows() as u64, prepared.change.counts.updated);
         next.rows = next.rows.saturating_add(added);
         next.parts.extend_from_slice(prepared.parts());
+        next.lengths.add(prepared.appender.lengths());
         next.record(ChangeKind::Update, added, removed);
         Ok(Next::Version(Box::new(next)))
     }

@@ -25,7 +25,7 @@ use hush_plan::plan::{
 use hush_plan::{Encoding, EncodingId};
 use hush_ring::{Cpu, Ring};
 use hush_schemes::Values;
-use hush_table::manifest::{BODY_FORMAT, DeviceRules};
+use hush_table::manifest::{BODY_FORMAT, DeviceRules, Lengths};
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
 use hush_table::{
     CHUNK_ROWS, ClearColumn, EncodedChunk, EncryptionId, Manifest, PartEntry, SignedManifest, TableId,
@@ -230,6 +230,7 @@ fn encrypt(directory: &std::path::Path, rows: usize) -> (TableStore, SignedManif
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     };

@@ -24,6 +24,7 @@ pub(crate) mod select;
 pub(crate) mod session;
 pub(crate) mod shape;
 mod sums;
+mod texts;
 pub(crate) mod totals;
 pub(crate) mod zones;
 

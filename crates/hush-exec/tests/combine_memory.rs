@@ -20,7 +20,7 @@ use hush_plan::plan::{AggregateTask, EncryptedSum, Mask, PLAN_FORMAT, ServerPlan
 use hush_plan::{Encoding, EncodingId};
 use hush_ring::{Cpu, Ring};
 use hush_schemes::Values;
-use hush_table::manifest::{BODY_FORMAT, DeviceRules};
+use hush_table::manifest::{BODY_FORMAT, DeviceRules, Lengths};
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
 use hush_table::{
     CHUNK_ROWS, ClearColumn, Digest, EncodedChunk, EncryptionId, Manifest, PartEntry, SignedManifest,
@@ -163,6 +163,7 @@ fn table() -> (TableStore, SignedManifest) {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     };

@@ -16,7 +16,9 @@ mod clear;
 mod count;
 mod prepared;
 mod profile;
+mod sealed;
 mod site;
+mod sizes;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -32,6 +34,7 @@ use crate::plan::{RowsTask, ServerPlan, Task};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, Schema};
 pub use clear::ClearColumn;
+pub(crate) use clear::bytes_of;
 use prepared::{Asked, SEAL_BYTES};
 pub use prepared::{CubeSpread, RunSize, RunSpread};
 pub use profile::{MachineProfile, PROFILE_FORMAT, ProfileError, Times, UnitCosts};
@@ -83,6 +86,34 @@ pub struct SealedShape {
     pub number: u32,
     /// Of a copy: bits of a value, and whether some may be missing. Texts and other sealed values have no size that one could know.
     pub copy: Option<CopyShape>,
+    /// Of another column its bytes, if they were counted; rows that have nothing of it count as rows without bytes.
+    pub mean: Option<MeanBytes>,
+}
+
+/// Bytes of a column's values: so many in so many rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeanBytes {
+    /// The rows, those without a value too.
+    pub rows: u64,
+    /// The bytes.
+    pub bytes: u64,
+}
+
+impl MeanBytes {
+    /// More than a column of any table has.
+    pub const MOST: u64 = 1 << 48;
+
+    /// The same for no more than so many rows, with the mean as it was.
+    pub fn within(&self, rows: u64) -> Self {
+        let rows = self.rows.min(rows);
+        Self { rows, bytes: self.of_rows(rows) }
+    }
+
+    /// Bytes that other rows take if they are like these, rounded down; at most [`MeanBytes::MOST`].
+    pub fn of_rows(&self, rows: u64) -> u64 {
+        let bytes = u128::from(self.bytes) * u128::from(rows) / u128::from(self.rows.max(1));
+        u64::try_from(bytes).map_or(Self::MOST, |bytes| bytes.min(Self::MOST))
+    }
 }
 
 /// How a copy of an encrypted column is packed.

@@ -22,7 +22,7 @@ use crate::catalog::Catalog;
 use crate::error::PlanError;
 use crate::limits::{Limits, Shown, WayName};
 use crate::plan::{OwnerPlan, Task};
-use crate::predict::TableShape;
+use crate::predict::{TableShape, bytes_of};
 use crate::report::Cost;
 use crate::schema::Schema;
 use crate::sql::Query;
@@ -43,9 +43,6 @@ const WAYS: [(WayName, Proposer); 8] = [
     (WayName::Fetch, fetch::plan),
 ];
 
-/// Bytes of a clear value in an answer; texts are some longer.
-const CLEAR_CELL_BYTES: u64 = 8;
-
 /// A query, and the table that it is asked of.
 #[derive(Clone, Copy)]
 pub(crate) struct Case<'a> {
@@ -60,9 +57,10 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Bytes of the clear half of an answer with every row and so many columns. The numbers of all rows take next to nothing.
-    fn clear_bytes(&self, columns: usize) -> u64 {
-        self.catalog.rows() * columns as u64 * CLEAR_CELL_BYTES
+    /// Bytes of the clear half of an answer with every row of these columns. The numbers of all rows take next to nothing.
+    fn clear_bytes<'n>(&self, columns: impl Iterator<Item = &'n str>) -> u64 {
+        let bytes = columns.map(|name| bytes_of(self.catalog.rows(), name, &self.shape.clear));
+        bytes.fold(0, u64::saturating_add)
     }
 }
 

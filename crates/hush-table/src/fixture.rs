@@ -11,7 +11,9 @@ use ed25519_dalek::{Signer, SigningKey};
 use hush_plan::packing::{Packing, Sum};
 use hush_plan::{Encoding, EncodingId};
 
-use crate::manifest::{BODY_FORMAT, ClearColumn, DeviceRules, Manifest, PartEntry, PartFile, key_id};
+use crate::manifest::{
+    BODY_FORMAT, ClearColumn, DeviceRules, Lengths, Manifest, PartEntry, PartFile, key_id,
+};
 use crate::{
     CHUNK_ROWS, Digest, EncodedChunk, EncryptionId, SignedManifest, TableId, TableIdentity, TableLayout,
 };
@@ -132,6 +134,7 @@ pub(crate) fn manifest() -> Manifest {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }

@@ -15,6 +15,7 @@ mod devices;
 mod domains;
 mod generations;
 mod keys;
+mod lengths;
 mod runs;
 mod signature;
 mod succession;
@@ -37,6 +38,7 @@ pub use devices::{DeviceRules, MAX_REJECTED, MAX_REVOKED, MAX_SETTLED, Rejection
 pub use domains::{Domain, MAX_EARLIER_DOMAINS};
 pub use generations::{Generation, MAX_EARLIER_GENERATIONS, StoredColumns};
 pub use keys::{ChainDefinition, KeyEntry, KeyKind, MAX_CHAINS, MAX_KEY_BYTES, MAX_KEYS};
+pub use lengths::{ColumnLength, Lengths};
 
 pub use runs::{PlacedRun, Runs, StoredRun};
 pub(crate) use signature::verify;
@@ -143,6 +145,9 @@ pub struct Manifest {
     /// What each version has changed, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// Bytes of columns of texts and of columns under a seal, as far as the owner counted them.
+    #[serde(default, skip_serializing_if = "Lengths::is_empty")]
+    pub lengths: Lengths,
     /// The roots of the domains' secrets, encrypted by the owner; opaque here.
     #[serde(
         default,

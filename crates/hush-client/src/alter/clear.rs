@@ -52,6 +52,7 @@ impl<'a> ClearFiles<'a> {
             bounds.append(of_part)?;
         }
         next.clear_columns = columns;
+        next.move_lengths(&columns_of_parts.before);
         self.destination.store().put_bounds(next, bounds)?;
         self.destination.send_files(next.zones.map(|file| (FileKind::Zones, file)))?;
         Ok(next.parts.len() as u64)

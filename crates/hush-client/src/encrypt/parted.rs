@@ -3,7 +3,7 @@
 
 use hush_encode::{clear_rows, clear_schema};
 use hush_keys::{Encryptor, OwnerSeed};
-use hush_table::manifest::{BODY_FORMAT, DeviceRules};
+use hush_table::manifest::{BODY_FORMAT, DeviceRules, Lengths};
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
 use hush_table::source::Source;
 use hush_table::{CHUNK_ROWS, ClearColumn, Manifest, PartEntry, SignedManifest, TableStore};
@@ -94,6 +94,7 @@ pub(crate) fn encrypt_parts(
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: half.seal(of_table)?,
     };

@@ -10,12 +10,13 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use hush_plan::ServerPlan;
 use hush_plan::plan::Task;
 use hush_plan::predict::ClearBytes;
-use hush_table::Manifest;
+use hush_table::{Manifest, PartEntry};
 
 use super::groups::GroupQuery;
 use super::scalar::Scope;
 use super::select::RowSelector;
 use super::session::Session;
+use super::texts::{mean_bytes, text_bytes};
 use crate::error::{ExecError, ExpressionRole};
 use crate::stop::Stop;
 use crate::workers::with_stack;
@@ -23,20 +24,20 @@ use crate::{answer, conform};
 
 /// Arrow pads every buffer to a multiple of so many bytes.
 const ALIGNMENT: u64 = 64;
-/// Bytes that a text is assumed to have.
-const TEXT_BYTES: u64 = 12;
+/// Bytes of a column's texts that are reckoned with at most.
+const MOST_TEXT_BYTES: u64 = 1 << 48;
 /// Memory of the query engine for planning; nothing runs.
 const PLANNING_BYTES: usize = 1 << 20;
 
 /// Bytes of the clear half of an answer of `rows` rows (groups, or matching rows).
 ///
-/// Exact if every column has a fixed width and cannot be NULL. Otherwise it assumes no NULLs, which would add a bitmap, and
-/// 12 bytes a text.
+/// Exact if every column has a fixed width and cannot be NULL. Otherwise it assumes no NULLs, which would add a bitmap, and texts as long as
+/// those of the columns that they are made of: 12 bytes each where the manifest does not say how long these are.
 ///
 /// # Errors
 /// Those of checking the plan against the manifest.
 pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Result<ClearBytes, ExecError> {
-    let schema = with_stack(|| schema(manifest, plan))?;
+    let (schema, texts) = with_stack(|| columns(manifest, plan))?;
     let none = ClearBytes { bytes: 0, exact: true };
     let numbers = match &plan.task {
         Task::Rows(_) => row_numbers(manifest, plan, rows),
@@ -44,7 +45,7 @@ pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Re
         // Not even an empty stream.
         Task::Products(_) => return Ok(none),
     };
-    let columns = columns_bytes(schema, rows)?;
+    let columns = columns_bytes(schema, &texts, rows)?;
     Ok(ClearBytes { bytes: numbers.bytes + columns.bytes, exact: numbers.exact && columns.exact })
 }
 
@@ -56,13 +57,29 @@ fn row_numbers(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> ClearBytes 
     let is_prepared = matches!(&plan.task, Task::Rows(task) if task.cube.is_some() || task.run.is_some());
     let is_all = plan.predicate.is_none() || rows == manifest.rows;
     let exact = rows == 0 || (!has_dead && !is_prepared && is_all);
-    let packed =
-        if exact { answer::bytes_of_first(rows) } else { answer::bytes_of_some(rows, manifest.rows) };
+    let packed = if exact {
+        answer::bytes_of_first(rows)
+    } else {
+        // Those that match are spread over the parts that send rows, and all of these may match.
+        answer::bytes_of_some(rows, rows_of_senders(manifest, plan).max(rows))
+    };
     ClearBytes { bytes: LENGTH_BYTES + packed, exact }
 }
 
-/// Bytes of so many rows of columns.
-fn columns_bytes(schema: SchemaRef, rows: u64) -> Result<ClearBytes, ExecError> {
+/// Rows of the parts that send rows: those without the cube or the sorted run that the others answer by.
+fn rows_of_senders(manifest: &Manifest, plan: &ServerPlan) -> u64 {
+    let sends = |part: &&PartEntry| match &plan.task {
+        Task::Rows(task) => {
+            let has_cube = task.cube.is_some_and(|number| part.has_cube(number));
+            !has_cube && !task.run.as_ref().is_some_and(|run| part.has_run(run.number))
+        }
+        Task::Aggregate(_) | Task::Products(_) => true,
+    };
+    manifest.parts.iter().filter(sends).fold(0, |rows, part| rows.saturating_add(part.rows))
+}
+
+/// Bytes of so many rows of columns, each with the bytes of its texts, where it has some.
+fn columns_bytes(schema: SchemaRef, texts: &[f64], rows: u64) -> Result<ClearBytes, ExecError> {
     let internal = |_| ExecError::Internal { place: "clear half" };
     if rows == 0 {
         // Messages leave out lengths of 0, so an empty batch is written to measure it.
@@ -78,24 +95,24 @@ fn columns_bytes(schema: SchemaRef, rows: u64) -> Result<ClearBytes, ExecError> 
         (columns.collect::<Result<_, _>>()?, RecordBatchOptions::new().with_row_count(Some(1)));
     let one = RecordBatch::try_new_with_options(schema.clone(), columns, &one_row).map_err(internal)?;
     let kinds = || schema.fields().iter().map(|field| field.data_type());
+    let texts = texts.iter().map(|each| ((each * rows as f64) as u64).min(MOST_TEXT_BYTES));
+    let texts = texts.chain(std::iter::repeat(0));
     let with_one = answer::write_clear(&one)?.len() as u64;
     // The number of rows changes the buffers alone, not the rest of the messages.
     let frame = with_one - kinds().map(|kind| buffers(kind, 1, 0)).sum::<u64>();
-    let bytes = frame + kinds().map(|kind| buffers(kind, rows, TEXT_BYTES)).sum::<u64>();
+    let bytes = frame + kinds().zip(texts).map(|(kind, texts)| buffers(kind, rows, texts)).sum::<u64>();
     let exact =
         schema.fields().iter().all(|field| !field.is_nullable() && width(field.data_type()).is_some());
     Ok(ClearBytes { bytes, exact })
 }
 
-/// Bytes of a column's buffers with their padding, without a bitmap of NULLs.
-fn buffers(kind: &DataType, rows: u64, text_bytes: u64) -> u64 {
+/// Bytes of a column's buffers with their padding, without a bitmap of NULLs; its texts have so many bytes together.
+fn buffers(kind: &DataType, rows: u64, texts: u64) -> u64 {
     let padded = |bytes: u64| bytes.next_multiple_of(ALIGNMENT);
     match (kind, width(kind)) {
         (_, Some(bits)) => padded((rows * bits).div_ceil(8)),
-        (DataType::LargeUtf8 | DataType::LargeBinary, None) => {
-            padded(8 * (rows + 1)) + padded(rows * text_bytes)
-        }
-        (_, None) => padded(4 * (rows + 1)) + padded(rows * text_bytes),
+        (DataType::LargeUtf8 | DataType::LargeBinary, None) => padded(8 * (rows + 1)) + padded(texts),
+        (_, None) => padded(4 * (rows + 1)) + padded(texts),
     }
 }
 
@@ -108,8 +125,8 @@ fn width(kind: &DataType) -> Option<u64> {
     }
 }
 
-/// The columns of the clear half.
-fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError> {
+/// The columns of the clear half, and how many bytes a text of each has, about.
+fn columns(manifest: &Manifest, plan: &ServerPlan) -> Result<(SchemaRef, Vec<f64>), ExecError> {
     let internal = |_| ExecError::Internal { place: "clear half" };
     let columns = manifest.clear_schema()?;
     let session = Session::new(PLANNING_BYTES)?;
@@ -118,21 +135,30 @@ fn schema(manifest: &Manifest, plan: &ServerPlan) -> Result<SchemaRef, ExecError
     let scope = Scope { state: session.state(), schema: &df_schema, stop: &stop };
     let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
     let predicate = plan.predicate.as_ref().map(parse).transpose()?;
+    let mean = mean_bytes(manifest);
     match &plan.task {
         Task::Aggregate(task) => {
             let table = MemTable::try_new(columns, vec![Vec::new()]).map_err(internal)?;
             let query = GroupQuery::parse(&scope, predicate.as_ref(), task, 1)?;
-            query.output_schema(provider_as_source(Arc::new(table)))
+            let clear = |(index, text): (usize, &String)| scope.aggregate(ExpressionRole::Clear(index), text);
+            let key = |(index, text): (usize, &String)| scope.scalar(ExpressionRole::Key(index), text);
+            let exprs = task.keys.iter().enumerate().map(key).chain(task.clear.iter().enumerate().map(clear));
+            let texts = exprs.map(|expr| Ok(text_bytes(&expr?, &mean))).collect::<Result<_, ExecError>>()?;
+            Ok((query.output_schema(provider_as_source(Arc::new(table)))?, texts))
         }
         Task::Products(task) => {
             conform::products(task, &manifest.encodings, &conform::Strata::of(manifest))?;
-            Ok(Arc::new(Schema::empty()))
+            Ok((Arc::new(Schema::empty()), Vec::new()))
         }
         Task::Rows(task) => {
             let shape = conform::rows(task, &manifest.encodings)?;
             let selector = RowSelector::parse(&scope, predicate.as_ref(), task, &shape.approximate_operands)?;
             // The numbers of the rows stand apart.
-            Ok(Arc::new(Schema::new(selector.schema().fields().iter().skip(1).cloned().collect::<Vec<_>>())))
+            let fields = selector.schema().fields().iter().skip(1).cloned().collect::<Vec<_>>();
+            let scalar = |(index, text): (usize, &String)| scope.scalar(ExpressionRole::Clear(index), text);
+            let exprs = task.clear.iter().enumerate().map(scalar);
+            let texts = exprs.map(|expr| Ok(text_bytes(&expr?, &mean))).collect::<Result<_, ExecError>>()?;
+            Ok((Arc::new(Schema::new(fields)), texts))
         }
     }
 }
@@ -162,7 +188,7 @@ mod tests {
             let kinds: Vec<DataType> = columns.iter().map(|(_, column)| column.data_type().clone()).collect();
             let batch = RecordBatch::try_new(schema, columns.into_iter().map(|(_, column)| column).collect());
             let bytes = answer::write_clear(&batch.unwrap()).unwrap().len() as u64;
-            bytes - kinds.iter().map(|kind| buffers(kind, rows as u64, 12)).sum::<u64>()
+            bytes - kinds.iter().map(|kind| buffers(kind, rows as u64, 12 * rows as u64)).sum::<u64>()
         };
         let frame = write(1);
         for rows in [2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 511, 512, 513, 10_000] {

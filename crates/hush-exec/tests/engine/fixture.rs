@@ -19,7 +19,7 @@ use hush_ring::{Cpu, Ring};
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotEncoder;
 use hush_schemes::ckks::{ApproxEncoder, Scale};
-use hush_table::manifest::BODY_FORMAT;
+use hush_table::manifest::{BODY_FORMAT, Lengths};
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
 use hush_table::{
     CHUNK_ROWS, ClearColumn, EncodedChunk, EncryptionId, Manifest, PartEntry, SignedManifest, TableId,
@@ -223,6 +223,7 @@ impl Fixture {
             zones: None,
             batches: Vec::new(),
             changes: Vec::new(),
+            lengths: Lengths::default(),
             sealed_roots: Vec::new(),
             sealed_schema: Vec::new(),
         };

@@ -71,7 +71,8 @@ fn sealed_columns_come_back_by_their_numbers() {
     let schema = patients();
     let query = parse(&schema, "SELECT note FROM patients").unwrap();
     let mut site = Site::local(10);
-    site.shape.sealed = Some([("note".to_owned(), SealedShape { number: 7, copy: None })].into());
+    site.shape.sealed =
+        Some([("note".to_owned(), SealedShape { number: 7, ..SealedShape::default() })].into());
     let plan = plan_query(&schema, &[], &site, "00ff", &query, &Limits::default()).unwrap();
     assert_eq!((task(&plan).sealed.as_slice(), task(&plan).fetch.len()), (&[7][..], 0));
 }
@@ -83,7 +84,8 @@ fn copies_come_back_where_all_parts_have_them() {
     age.purposes = vec![Purpose::Sum, Purpose::Fetch];
     let encodings = encodings_for(&schema, &["SELECT SUM(age), SUM(visits) FROM patients"]);
     let query = parse(&schema, "SELECT MAX(age), MAX(visits) FROM patients").unwrap();
-    let copy = SealedShape { number: 4, copy: Some(CopyShape { bits: 7, nullable: true }) };
+    let copy = Some(CopyShape { bits: 7, nullable: true });
+    let copy = SealedShape { number: 4, copy, mean: None };
     let fetched = |sealed: BTreeMap<String, SealedShape>| {
         let mut site = Site::local(9000);
         site.shape.sealed = Some(sealed);
@@ -91,7 +93,7 @@ fn copies_come_back_where_all_parts_have_them() {
         let own = plan.owner.own.as_ref().unwrap();
         (task(&plan).sealed.clone(), own.sealed.clone(), own.encrypted.len())
     };
-    let note = ("note".to_owned(), SealedShape { number: 0, copy: None });
+    let note = ("note".to_owned(), SealedShape::default());
     let both = [note.clone(), ("age".to_owned(), copy)].into();
     assert_eq!(fetched(both), (vec![4], vec!["age".to_owned()], 1));
     assert_eq!(fetched([note].into()), (vec![], vec![], 2));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use sqlparser::dialect::GenericDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::Work;
+use super::{MeanBytes, Work};
 
 /// A clear column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,20 @@ pub struct ClearColumn {
     pub name: String,
     /// Whether its values are texts, which take longer than numbers.
     pub is_text: bool,
+    /// Of texts their bytes, if they were counted.
+    pub mean: Option<MeanBytes>,
+}
+
+/// Bytes of the place where a text begins.
+const OFFSET_BYTES: u64 = 4;
+/// Bytes of a clear value in an answer, and of a text whose length nobody knows.
+const CELL_BYTES: u64 = 8;
+
+/// Bytes of so many rows of a column in an answer, by its name.
+pub(crate) fn bytes_of(rows: u64, name: &str, columns: &[ClearColumn]) -> u64 {
+    let mean = columns.iter().find(|column| column.name == name).and_then(|column| column.mean);
+    // Texts have an offset beside.
+    mean.map_or(rows * CELL_BYTES, |mean| mean.of_rows(rows).saturating_add(rows * OFFSET_BYTES))
 }
 
 /// Counts `rows` rows of some expressions: each column that they name is decoded, each of them evaluated.
@@ -49,7 +63,7 @@ mod tests {
 
     #[test]
     fn each_column_is_decoded_once_and_each_expression_evaluated() {
-        let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text };
+        let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text, mean: None };
         let columns =
             [column("y", false), column("big one", false), column("name", true), column("z", false)];
         let count = |expressions: &[&str]| {

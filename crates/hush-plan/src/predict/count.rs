@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counting what server and owner do for a plan.
 
-use hush_params::{ParamSet, size};
+use hush_params::size;
 
-use super::{BlockWork, CHUNK_ROWS, ChunkShape, Expected, PartShape, TableShape, Work, clear};
+use super::sealed::Shares;
+use super::sizes::{OBJECT_OVERHEAD_BYTES, Sizes, bad, body_bytes, find};
+use super::{BlockWork, CHUNK_ROWS, ChunkShape, Expected, TableShape, Work, clear};
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
 use crate::packing::{Packing, Stored};
@@ -11,10 +13,6 @@ use crate::plan::{
     AggregateTask, Factor, Predicate, ProductSum, ProductsTask, RowsTask, ServerPlan, SlotExpr,
 };
 
-/// Bytes that a packed object takes beyond its payload: header and checksum.
-const OBJECT_OVERHEAD_BYTES: u64 = size::OBJECT_OVERHEAD_BYTES as u64;
-/// Bytes that a part's file has beside the objects of an encoded column, about: of a table of very many they count.
-const COLUMN_BYTES: u64 = 54;
 /// Polynomials that a product of two ciphertexts multiplies.
 const TENSOR_PRODUCTS: u64 = 4;
 /// Products of a residue that is rounded: one modulo its prime, and the words of one in 128 bits.
@@ -39,36 +37,6 @@ pub(super) struct Counted {
     pub(super) sums_bytes: u64,
     /// Runs of chunks that have answers of their own.
     pub(super) answers: u64,
-}
-
-/// A parameter set with its sizes as counts.
-#[derive(Clone, Copy)]
-struct Sizes {
-    set: &'static ParamSet,
-    /// `N`.
-    degree: u64,
-    /// Primes.
-    limbs: u64,
-    /// Butterflies of one transform.
-    butterflies: u64,
-}
-
-impl Sizes {
-    fn new(set: &'static ParamSet) -> Self {
-        let degree = set.degree() as u64;
-        let butterflies = degree / 2 * u64::from(degree.ilog2());
-        Self { set, degree, limbs: set.limb_count() as u64, butterflies }
-    }
-
-    /// Bytes of one stored polynomial.
-    fn poly_bytes(&self) -> u64 {
-        size::poly_bytes(self.set) as u64
-    }
-
-    /// Residues of one polynomial.
-    fn residues(&self) -> u64 {
-        self.degree * self.limbs
-    }
 }
 
 /// Counts an aggregate task: see `docs/math/bgv-sum.md` for what is done.
@@ -317,18 +285,16 @@ pub(super) fn rows(
         counted.push(object, |chunk| body_bytes(packing, &sizes, bits, *chunk), chunks);
     }
     if !task.sealed.is_empty() {
-        let copies = task.sealed.iter().filter_map(|number| shape.copy(*number));
-        for copy in copies.clone() {
+        for copy in task.sealed.iter().filter_map(|number| shape.copy(*number)) {
             counted.bytes_each += copy.bytes(CHUNK_ROWS);
             counted.answer_bytes += chunks.iter().map(|chunk| copy.bytes(chunk.rows)).sum::<u64>();
         }
-        let (rows, other) =
-            (chunks.iter().map(|chunk| chunk.rows).sum::<u64>(), task.sealed.len() - copies.count());
-        let all_other = shape.under_seal().filter(|column| column.copy.is_none()).count();
-        let share = other as f64 / all_other.max(1) as f64;
-        let each = share * sealed_bytes(shape, encodings)? / shape.rows().max(1) as f64;
-        counted.bytes_each += (each * CHUNK_ROWS as f64) as u64;
-        counted.answer_bytes += (each * rows as f64) as u64;
+        let sealed = Shares::of(shape, encodings)?;
+        let rows = chunks.iter().map(|chunk| chunk.rows).sum::<u64>();
+        for number in task.sealed.iter().filter(|number| shape.copy(**number).is_none()) {
+            counted.bytes_each = counted.bytes_each.saturating_add(sealed.of_rows(*number, CHUNK_ROWS));
+            counted.answer_bytes = counted.answer_bytes.saturating_add(sealed.of_rows(*number, rows));
+        }
     }
     if task.object_count() > 0 {
         counted.chunks_read = chunks.len() as u64;
@@ -337,46 +303,6 @@ pub(super) fn rows(
     counted.clear = clear::evaluated(looked_at, &expressions, &shape.clear);
     counted.clear.selected_rows = expected.rows;
     Ok(counted)
-}
-
-/// Bytes of all sealed columns, which have no size that one could know: what the files of the parts have beside the encodings.
-fn sealed_bytes(shape: &TableShape, encodings: &[Encoding]) -> Result<f64, PlanError> {
-    let mut encoded = 0;
-    for encoding in encodings {
-        let (_, sizes) = find(encodings, encoding.id)?;
-        let without = shape.without(encoding.id);
-        let stored = shape.parts.iter().filter(|part| !without.contains(&part.generation));
-        let of_part = |part: &PartShape| {
-            let body = |rows| {
-                let chunk = ChunkShape { rows, is_cut: part.is_cut };
-                body_bytes(&encoding.packing, &sizes, None, chunk) + OBJECT_OVERHEAD_BYTES
-            };
-            COLUMN_BYTES + part.chunks().map(body).sum::<u64>()
-        };
-        encoded += stored.map(of_part).sum::<u64>();
-    }
-    let copies = shape.under_seal().filter_map(|column| column.copy);
-    encoded +=
-        copies.flat_map(|copy| shape.chunks().into_iter().map(move |rows| copy.bytes(rows))).sum::<u64>();
-    let files: u64 = shape.parts.iter().map(|part| part.encrypted_bytes).sum();
-    Ok(files.saturating_sub(encoded) as f64)
-}
-
-/// Bytes of the body of a column in a chunk, rounded to so many bits of each coefficient. One that is cut ends with the last row, unless it is
-/// rounded.
-fn body_bytes(
-    packing: &Packing,
-    sizes: &Sizes,
-    bits: Option<u32>,
-    ChunkShape { rows, is_cut }: ChunkShape,
-) -> u64 {
-    let element_bytes = packing.element_bytes(sizes.set, bits) as u64;
-    let is_sum = matches!(packing, Packing::ApproxSum(_) | Packing::Sum(_));
-    if !is_cut || !is_sum || bits.is_some() {
-        return rows.div_ceil(packing.rows_per_element(sizes.set) as u64) * element_bytes;
-    }
-    let last = (rows % sizes.degree) as usize;
-    rows / sizes.degree * element_bytes + size::cut_poly_bytes(sizes.set, last) as u64
 }
 
 /// A ciphertext that goes back for each chunk.
@@ -471,15 +397,4 @@ fn encode(sizes: &Sizes, lanes: u64, work: &mut Work) {
     let transforms = lanes * (sizes.limbs + 1);
     work.transforms += transforms;
     work.butterflies += transforms * sizes.butterflies;
-}
-
-fn find(encodings: &[Encoding], id: EncodingId) -> Result<(&Encoding, Sizes), PlanError> {
-    let found = encodings.iter().find(|encoding| encoding.id == id);
-    let encoding = found.ok_or(bad(id, EncodingFault::UnknownParams))?;
-    let set = encoding.ring().map_err(|_| bad(id, EncodingFault::UnknownParams))?;
-    Ok((encoding, Sizes::new(set)))
-}
-
-fn bad(id: EncodingId, fault: EncodingFault) -> PlanError {
-    PlanError::BadEncoding { id: id.0, fault }
 }

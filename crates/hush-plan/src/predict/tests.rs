@@ -20,7 +20,7 @@ fn plan(text: &str) -> (QueryPlan, Vec<Encoding>) {
 }
 
 fn shape() -> TableShape {
-    let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text };
+    let column = |name: &str, is_text| ClearColumn { name: name.to_owned(), is_text, mean: None };
     let parts =
         vec![PartShape { rows: 20_000, clear_bytes: 1000, encrypted_bytes: 5000, ..PartShape::default() }];
     TableShape { parts, clear: vec![column("ward", true), column("year", false)], ..TableShape::default() }
@@ -164,6 +164,64 @@ fn pieces_of_runs_are_counted_in_the_place_of_rows() {
     // A run that no part answers by sends nothing.
     let none = RunSpread { parts: vec![None; 3], ..RunSpread::default() };
     assert_eq!(none.answer_bytes(&RunRead::Index), 0);
+}
+
+/// Bytes of the objects of a question for sealed columns by these numbers, of the table of 20,000 rows with so many bytes in its file.
+fn sealed_bytes(numbers: &[u32], columns: &[SealedShape], encrypted_bytes: u64) -> u64 {
+    let part = PartShape { encrypted_bytes, ..shape().parts[0] };
+    let sealed = columns.iter().map(|column| (format!("c{}", column.number), *column)).collect();
+    let shape = TableShape { parts: vec![part], sealed: Some(sealed), ..shape() };
+    let task = Task::Rows(RowsTask { sealed: numbers.to_vec(), ..RowsTask::default() });
+    let plan = ServerPlan { task, ..plan("SELECT year FROM patients").0.server };
+    let (rows, chunks) = shape.all_matching(None);
+    let objects = chunks.len() as u64 * (CHUNK_ENTRY_BYTES + OBJECT_LENGTH_BYTES * numbers.len() as u64);
+    let expected = Expected { groups: 0, rows, chunks, clear: ClearBytes::default() };
+    let found = predict(&plan, &[], &shape, &expected, 2).unwrap();
+    assert!(!found.bytes_down_exact);
+    found.bytes_down - ANSWER_FRAME_BYTES - objects
+}
+
+#[test]
+fn sealed_columns_weigh_what_was_counted() {
+    let mean = |rows, bytes| Some(MeanBytes { rows, bytes });
+    let column = |number, mean| SealedShape { number, copy: None, mean };
+    let known = [column(0, mean(20_000, 150_000)), column(1, mean(20_000, 6_000_000))];
+    for file in [0, 6_150_000, 9_000_000] {
+        // Whatever else the file has.
+        let bytes = |numbers: &[u32]| sealed_bytes(numbers, &known, file);
+        assert_eq!([bytes(&[0]), bytes(&[1]), bytes(&[0, 1])], [150_000, 6_000_000, 6_150_000]);
+    }
+    // More rows were counted than the table has now: they had as many bytes each.
+    assert_eq!(sealed_bytes(&[0], &[column(0, mean(80_000, 600_000))], 0), 150_000);
+    // What nobody counted has the rest of the file.
+    let one = [known[0], known[1], column(7, None)];
+    assert_eq!(sealed_bytes(&[7], &one, 6_950_000), 800_000);
+    assert_eq!(sealed_bytes(&[7, 0], &one, 6_950_000), 950_000);
+    // Of a table of before all columns are taken for equally large; after an append their other rows are like the appended ones.
+    let none = [0, 1].map(|number| column(number, None));
+    assert_eq!(sealed_bytes(&[1], &none, 6_000_000), 3_000_000);
+    assert_eq!(sealed_bytes(&[0, 1], &none, 6_000_000), 6_000_000);
+    let some = [column(0, mean(5000, 15_000)), column(1, mean(5000, 1_500_000))];
+    let bytes = |numbers: &[u32]| sealed_bytes(numbers, &some, 15_150_000);
+    let old = 15_150_000.0 - 1_515_000.0;
+    assert_eq!(bytes(&[0]), 15_000 + (old * 3.0 / 303.0) as u64);
+    assert_eq!(bytes(&[1]), 1_500_000 + (old * 300.0 / 303.0) as u64);
+    assert_eq!(bytes(&[0, 1]), 15_150_000);
+    // A tenth of the rows has the column: those of parts that lack it are counted without bytes.
+    assert_eq!(sealed_bytes(&[0], &[column(0, mean(20_000, 15_000))], 99_000), 15_000);
+    // Whatever a manifest says, nothing wraps.
+    let wild = [column(0, mean(1, u64::MAX)), column(1, mean(0, u64::MAX)), column(2, None)];
+    assert_eq!(sealed_bytes(&[1], &wild, 10), 0);
+    assert!(sealed_bytes(&[0, 0, 2], &wild, u64::MAX) <= 3 * MeanBytes::MOST);
+}
+
+#[test]
+fn clear_texts_weigh_what_was_counted() {
+    let mut columns = shape().clear;
+    assert_eq!(bytes_of(1000, "ward", &columns), 8000);
+    columns[0].mean = Some(MeanBytes { rows: 10, bytes: 405 });
+    assert_eq!(bytes_of(1000, "ward", &columns), 40_500 + 4000);
+    assert_eq!([bytes_of(1000, "year", &columns), bytes_of(1000, "none", &columns)], [8000; 2]);
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn shape(schema: &Schema, situation: &Situation, encoded_bytes: f64) -> TableSha
     let parts: Vec<PartShape> = rows.map(part).collect();
     let sealed = schema.under_seal().enumerate().map(|(number, column)| {
         let copy = column.has_copy().then(|| CopyShape::of(column));
-        (column.name.clone(), SealedShape { number: number as u32, copy })
+        (column.name.clone(), SealedShape { number: number as u32, copy, mean: None })
     });
     let sealed = Some(sealed.collect());
     let cubes =
@@ -160,7 +160,7 @@ fn shape(schema: &Schema, situation: &Situation, encoded_bytes: f64) -> TableSha
 
 fn clear_column(column: &Column) -> ClearColumn {
     let is_text = matches!(column.kind, ColumnType::Category | ColumnType::Text);
-    ClearColumn { name: column.name.clone(), is_text }
+    ClearColumn { name: column.name.clone(), is_text, mean: None }
 }
 
 /// A cube in those parts whose columns take no fewer bits.

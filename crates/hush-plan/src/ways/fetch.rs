@@ -63,6 +63,7 @@ fn in_form(case: &Case<'_>, fetch: &Fetch<'_>, form: AnswerForm) -> Result<Propo
         query: case.query.clone(),
     };
     let bounds = Bounds { fetched: fetched.iter().map(UsableEncoding::bound).collect(), ..Bounds::default() };
+    let clear = fetch.clear.iter().map(|column| column.name.as_str());
     Ok(Proposal {
         name: WayName::Fetch,
         what: "columns come back, and you answer on them".to_owned(),
@@ -72,7 +73,7 @@ fn in_form(case: &Case<'_>, fetch: &Fetch<'_>, form: AnswerForm) -> Result<Propo
         owner: OwnerPlan { own: Some(own), bounds, ..OwnerPlan::default() },
         cost: cost::of_rows(&fetched, &[], &[]),
         // Groups have a clear half of a row for each group; here it has one for each row.
-        clear_bytes: if case.query.is_grouped() { case.clear_bytes(fetch.clear.len()) } else { 0 },
+        clear_bytes: if case.query.is_grouped() { case.clear_bytes(clear) } else { 0 },
     })
 }
 

@@ -80,7 +80,7 @@ fn with_rows(
         owner: OwnerPlan { regroup: Some(regroup), bounds, ..owner.clone() },
         cost: cost::of_rows(&fetched, &[], &[]),
         // Sums have a clear half of a row for each group; here it has one for each row.
-        clear_bytes: case.clear_bytes(clear.len()),
+        clear_bytes: case.clear_bytes(clear.iter().map(String::as_str)),
         tells,
     })
 }

@@ -365,6 +365,17 @@ pub enum ManifestFault {
         /// In the head.
         expected: u64,
     },
+    /// Lengths of a column that has none, or more than a column may have.
+    #[error(
+        "the lengths of column {column} are of no rows, of more than a table may have, or of a column without any"
+    )]
+    Length {
+        /// Its place among the clear columns, or its number under a seal.
+        column: u32,
+    },
+    /// Lengths of columns in another order, or twice.
+    #[error("the lengths of columns do not stand in the order of these")]
+    LengthOrder,
     /// A zone file of no bytes or too many, or of a table without clear columns or parts.
     #[error("a zone file of {bytes} bytes, of a table that has none or a smaller one")]
     Zones {

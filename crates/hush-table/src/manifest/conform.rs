@@ -32,6 +32,7 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
     super::cubes::check(manifest)?;
     super::runs::check(manifest)?;
     super::changes::check(manifest)?;
+    super::lengths::check(manifest)?;
     super::domains::check(manifest)?;
     super::generations::check(manifest)?;
     super::keys::check(manifest, &definitions)

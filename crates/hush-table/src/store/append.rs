@@ -11,7 +11,7 @@ use super::cutter::{PartCutter, PreparedOfPart};
 use super::files::{self, Lock};
 use crate::digest::AppendId;
 use crate::error::TableError;
-use crate::manifest::{Manifest, PartEntry, SignedManifest};
+use crate::manifest::{Lengths, Manifest, PartEntry, SignedManifest};
 use crate::part::{EncodedChunk, ZonesWriter};
 
 /// Bounds of the clear columns of new parts, in their order.
@@ -148,6 +148,11 @@ impl Appender {
     /// The parts that are stored, in order.
     pub fn stored(&self) -> &[PartEntry] {
         self.cutter.stored()
+    }
+
+    /// Bytes of the columns that it has taken, for the version that gets its parts.
+    pub fn lengths(&self) -> &Lengths {
+        self.cutter.lengths()
     }
 
     /// Stores the last part. [`Appender::stored`] has all of them then.

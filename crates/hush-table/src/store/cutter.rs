@@ -6,11 +6,12 @@ use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, SchemaRef};
+use bytes::Bytes;
 
 use super::TableStore;
 use crate::digest::{AppendId, Digest};
 use crate::error::{Operation, PartFault, TableError};
-use crate::manifest::{Appended, Manifest, PartEntry, PartFile, StoredColumns};
+use crate::manifest::{Appended, Lengths, Manifest, PartEntry, PartFile, StoredColumns};
 use crate::part::{
     CHUNK_ROWS, ClearPart, ClearPartWriter, EncodedChunk, EncryptedPartWriter, MAX_PART_CHUNKS,
     PART_TARGET_BYTES, PartCubes, PartRuns, WrittenPart, ZonesWriter, bytes_of,
@@ -59,6 +60,8 @@ pub(super) struct PartCutter {
     /// Those that are, in order.
     in_flight: VecDeque<JoinHandle<Result<PartAndBounds, TableError>>>,
     stored: Vec<PartEntry>,
+    /// Bytes of the columns that this cutter has taken.
+    lengths: Lengths,
     /// Bounds of the parts that this cutter has stored.
     zones: ZonesWriter,
 }
@@ -104,6 +107,7 @@ impl PartCutter {
             most_in_flight: 1,
             in_flight: VecDeque::new(),
             stored,
+            lengths: Lengths::default(),
         }
     }
 
@@ -143,6 +147,11 @@ impl PartCutter {
         &self.stored
     }
 
+    /// Bytes of the columns of texts, and of those under a seal, that it has taken.
+    pub(super) fn lengths(&self) -> &Lengths {
+        &self.lengths
+    }
+
     /// Takes the next chunk.
     ///
     /// # Errors
@@ -153,9 +162,10 @@ impl PartCutter {
             Some(part) => part,
             None => self.new_part()?,
         };
-        let rows = chunk.rows;
+        let (rows, sealed) = (chunk.rows, chunk.sealed.clone());
         let pushed = part.push(clear, chunk);
         if pushed.is_ok() {
+            self.count(clear, &sealed, rows);
             self.next_chunk = self.next_chunk.saturating_add(1);
             self.rows = self.rows.saturating_add(u64::from(rows));
             self.ended = rows < CHUNK_ROWS && !self.keeps_no_clear;
@@ -228,6 +238,13 @@ impl PartCutter {
             Some((_, column)) => Err(PartFault::ColumnForm { column: column.name().clone() }),
             None => Ok(()),
         }
+    }
+
+    /// Counts the bytes of a chunk that was taken.
+    fn count(&mut self, clear: &RecordBatch, sealed: &[Bytes], rows: u32) {
+        let clear = Some(clear).filter(|_| !self.clear.fields().is_empty());
+        let numbers = self.encrypted.as_ref().map_or(&[][..], |columns| &columns.sealed);
+        self.lengths.count(clear, (numbers, sealed), rows);
     }
 
     fn new_part(&self) -> Result<OpenPart, TableError> {

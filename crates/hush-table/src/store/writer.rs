@@ -12,7 +12,7 @@ use super::{TableStore, files::Lock};
 use crate::digest::{EncryptionId, SecretId, TableId};
 use crate::error::TableError;
 use crate::manifest::{
-    BODY_FORMAT, ChainDefinition, ChangeKind, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest,
+    BODY_FORMAT, ChainDefinition, ChangeKind, ClearColumn, DeviceRules, KeyEntry, KeyKind, Lengths, Manifest,
     PartEntry, SignedManifest, key_id,
 };
 use crate::part::{CHUNK_ROWS, EncodedChunk, FileKind, WrittenPart};
@@ -246,6 +246,8 @@ impl TableWriter {
         self.cutter.finish()?;
         self.head.parts = self.cutter.stored().to_vec();
         self.head.rows = self.cutter.rows();
+        // Without those of parts that an interrupted writer has stored.
+        self.head.lengths = self.cutter.lengths().clone();
         // The bounds of parts that an interrupted writer has stored are read from these.
         let bounds = self.cutter.take_bounds();
         if !self.cutter.keeps_no_clear() {
@@ -310,6 +312,7 @@ fn head(identity: TableIdentity, layout: &TableLayout) -> Result<Manifest, Table
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     })

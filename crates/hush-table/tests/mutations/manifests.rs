@@ -7,8 +7,8 @@ use hush_params::{ChainParams, Params};
 use hush_plan::packing::{ApproxSlots, ApproxSum, Packing, Slots, Sum};
 use hush_plan::{Encoding, EncodingId};
 use hush_table::manifest::{
-    BODY_FORMAT, ChainDefinition, ClearColumn, DeviceRules, KeyEntry, KeyKind, Manifest, PartEntry, PartFile,
-    key_id,
+    BODY_FORMAT, ChainDefinition, ClearColumn, ColumnLength, DeviceRules, KeyEntry, KeyKind, Lengths,
+    Manifest, PartEntry, PartFile, key_id,
 };
 use hush_table::{CHUNK_ROWS, Digest, EncryptionId, SecretId, TableId};
 use hush_testkit::CorpusFile;
@@ -90,6 +90,7 @@ fn whole() -> Manifest {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: vec![0xde, 0xad],
     }
@@ -156,6 +157,10 @@ fn manifests() -> Vec<CorpusFile> {
     (altered.sealed_columns, altered.unsealed) = (2, vec![0]);
     altered.parts[1].generation = 1;
     altered.generations[0].incomplete = true;
+    let length = |column, rows, bytes| ColumnLength { column, rows, bytes };
+    let lengths =
+        Lengths { clear: vec![length(0, 524_293, u64::from(u32::MAX))], sealed: vec![length(0, 5, 0)] };
+    let counted = Manifest { lengths, ..all.clone() };
     let empty = Manifest { rows: 0, parts: Vec::new(), ..all.clone() };
     let good = [
         ("whole", all),
@@ -165,6 +170,7 @@ fn manifests() -> Vec<CorpusFile> {
         ("keyed", keyed()),
         ("zoned", zoned),
         ("altered", altered),
+        ("counted", counted),
     ];
     let files = good
         .iter()
@@ -180,6 +186,8 @@ fn bodies() -> Vec<CorpusFile> {
         body.replacen(from, to, 1).into_bytes()
     };
     let digest = |text: &str| Digest::of(text.as_bytes()).to_string();
+    let lengths =
+        |members: &str| edited("\"sealed_schema\"", &format!("\"lengths\":{{{members}}},\"sealed_schema\""));
     let own = key_id(&signer().verifying_key().to_bytes());
     let cases = [
         ("no-version", "HUSH-T008", edited("\"version\":18446744073709551615", "\"version\":0")),
@@ -205,6 +213,19 @@ fn bodies() -> Vec<CorpusFile> {
                 &format!("\"zones\":{{\"digest\":\"{}\",\"bytes\":0}},\"sealed_schema\"", digest("zones")),
             ),
         ),
+        ("lengths-of-numbers", "HUSH-T008", lengths("\"clear\":[{\"column\":1,\"rows\":1,\"bytes\":1}]")),
+        ("lengths-of-no-rows", "HUSH-T008", lengths("\"sealed\":[{\"column\":0,\"rows\":0,\"bytes\":1}]")),
+        (
+            "lengths-of-no-column",
+            "HUSH-T008",
+            lengths("\"sealed\":[{\"column\":4294967295,\"rows\":1,\"bytes\":1}]"),
+        ),
+        (
+            "lengths-that-wrap",
+            "HUSH-T008",
+            lengths("\"clear\":[{\"column\":0,\"rows\":1,\"bytes\":18446744073709551615}]"),
+        ),
+        ("lengths-of-nothing", "HUSH-T008", lengths("")),
         ("odd-digits", "HUSH-T007", edited("\"dead\"", "\"dea\"")),
         ("blanks", "HUSH-T008", edited(",", ", ")),
         ("member-twice", "HUSH-T007", edited("{\"format\":2,", "{\"format\":2,\"format\":2,")),

@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use datafusion::common::DFSchema;
 use hush_plan::plan::Predicate;
-use hush_table::manifest::{BODY_FORMAT, DeviceRules};
+use hush_table::manifest::{BODY_FORMAT, DeviceRules, Lengths};
 use hush_table::part::{ClearPartWriter, PartSource};
 use hush_table::{CHUNK_ROWS, ClearColumn, EncryptionId, Manifest, PartEntry, TableId};
 use hush_testkit::Draw;
@@ -136,6 +136,7 @@ fn part(batch: &RecordBatch) -> ClearPart {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     };

@@ -14,7 +14,7 @@ use hush_plan::{Encoding, EncodingId};
 use hush_ring::{Cpu, Ring};
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotEncoder;
-use hush_table::manifest::{BODY_FORMAT, DeviceRules, Domain};
+use hush_table::manifest::{BODY_FORMAT, DeviceRules, Domain, Lengths};
 use hush_table::part::{ClearPartWriter, EncryptedPartWriter};
 use hush_table::{
     CHUNK_ROWS, ClearColumn, DeadRows, EncodedChunk, EncryptionId, Manifest, PartEntry, SignedManifest,
@@ -210,6 +210,7 @@ pub(super) fn manifest(set: &str, parts: Vec<PartEntry>) -> Manifest {
         zones: None,
         batches: Vec::new(),
         changes: Vec::new(),
+        lengths: Lengths::default(),
         sealed_roots: Vec::new(),
         sealed_schema: Vec::new(),
     }
