@@ -13,6 +13,7 @@
 import importlib
 from types import ModuleType
 
+from ._catalogue import Catalogue, TablePlan, catalogue
 from ._devices import Accepted, Rejected, accept, device_key
 from ._errors import (
     DamagedError,
@@ -44,10 +45,10 @@ from ._table import Appended, Compacted, Deleted, Table, Updated, encrypt, open,
 __version__: str = doctor()["version"]
 
 __all__ = [
-    "Accepted", "Account", "Altered", "Appended", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
+    "Accepted", "Account", "Altered", "Appended", "Catalogue", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
     "HushWarning", "InternalError", "Key", "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
-    "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table",
-    "Updated", "UsageError", "VersionChange", "Way", "accept", "avg", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
+    "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table", "TablePlan",
+    "Updated", "UsageError", "VersionChange", "Way", "accept", "avg", "catalogue", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
     "lit", "ls", "max", "median", "min", "mode", "open", "open_key", "propose", "pull", "push", "quantile", "read_schema", "run", "skewness", "stddev", "sum",
     "variance",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Key", "Prepared", "Schema", "Source", "Table", "accept", "alter", "append", "compact", "decrypt",
+    "Answer", "Catalogue", "Key", "Prepared", "Schema", "Source", "Table", "accept", "alter", "append", "compact", "decrypt",
     "delete_rows", "device_key", "doctor", "drop_table", "encrypt", "history", "is_server", "ls", "pull", "purge", "push",
     "rehearse", "rotate", "table_of_query", "update_rows",
 ]  # fmt: skip
@@ -83,6 +83,12 @@ class Table:
     def ask(self, sql: str, release: int | None) -> Answer: ...
     def prepare(self, sql: str) -> Prepared: ...
     def explain(self, sql: str) -> dict[str, Any]: ...
+
+@final
+class Catalogue:
+    def __new__(cls, tables: list[Table]) -> Catalogue: ...
+    def ask(self, sql: str) -> Answer: ...
+    def explain(self, sql: str) -> list[tuple[str, str, dict[str, Any]]]: ...
 
 @final
 class Prepared:

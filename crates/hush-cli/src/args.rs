@@ -10,6 +10,7 @@ mod device;
 pub(crate) mod edge;
 mod key;
 mod life;
+mod question;
 mod release;
 mod rotate;
 mod update;
@@ -33,6 +34,7 @@ pub(crate) use alter::Alter;
 pub(crate) use device::{Doctor, Target, TargetArgs};
 pub(crate) use key::{Backup, ChangePassphrase, Key, KeyCommand};
 pub(crate) use life::{History, Purge};
+pub(crate) use question::QuestionArgs;
 pub(crate) use release::ReleaseArgs;
 pub(crate) use rotate::Rotate;
 pub(crate) use update::Update;
@@ -393,11 +395,10 @@ pub(crate) struct Info {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "hush query [OPTIONS] <TABLE>... <SQL>")]
 pub(crate) struct Query {
-    /// Table directory, s3://BUCKET/PREFIX, or server URL (the table is the one that the query names)
-    pub(crate) table: String,
-    /// The query
-    pub(crate) sql: String,
+    #[command(flatten)]
+    pub(crate) question: QuestionArgs,
     /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -428,11 +429,10 @@ pub(crate) struct Query {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "hush explain [OPTIONS] <TABLE>... <SQL>")]
 pub(crate) struct Explain {
-    /// Table directory, s3://BUCKET/PREFIX, or server URL (the table is the one that the query names)
-    pub(crate) table: String,
-    /// The query
-    pub(crate) sql: String,
+    #[command(flatten)]
+    pub(crate) question: QuestionArgs,
     /// Groups that the answer is assumed to have (default: 10 where there is GROUP BY)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) groups: Option<u64>,

@@ -17,6 +17,7 @@ mod query;
 mod rehearsal;
 mod rotate;
 mod server;
+mod several;
 mod update;
 
 use std::path::{Path, PathBuf};
@@ -52,8 +53,8 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Purge(args) => life::purge(args),
         Command::Alter(args) => alter::alter(args, threads),
         Command::Rotate(args) => rotate::rotate(args, threads),
-        Command::Query(args) => query::query(args, threads),
-        Command::Explain(args) => explain::explain(args, threads),
+        Command::Query(args) => several::query(args, threads),
+        Command::Explain(args) => several::explain(args, threads),
         Command::Edge(args) => edge::edge(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Bench(args) => return bench::bench(args, cli),

@@ -20,6 +20,8 @@ mod runs;
 
 #[cfg(test)]
 pub(crate) use cells::{are_of_rows, has_full_cell};
+#[cfg(test)]
+pub(crate) use local::table as table_in_memory;
 pub use prepared::PreparedQuery;
 pub(crate) use rows::positions;
 
@@ -201,7 +203,7 @@ impl OwnedTable {
     }
 
     /// Columns that give the owner approximate numbers.
-    fn approximate_columns(&self, plan: &QueryPlan) -> Vec<String> {
+    pub(crate) fn approximate_columns(&self, plan: &QueryPlan) -> Vec<String> {
         let ids: Vec<EncodingId> = match &plan.server.task {
             Task::Aggregate(task) => task.sums.iter().map(|sum| sum.column).collect(),
             // Their columns are exact.

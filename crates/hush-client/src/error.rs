@@ -243,6 +243,12 @@ pub enum ClientError {
         /// The fault.
         what: &'static str,
     },
+    /// The query engine refused a question about several tables before anything was sent. Its text has names and constants of the question alone.
+    #[error("the question does not fit these tables: {what}")]
+    Tables {
+        /// The fault.
+        what: String,
+    },
     /// Nothing was released.
     #[error(transparent)]
     Release(#[from] crate::release::error::ReleaseError),
@@ -509,6 +515,13 @@ impl ClientError {
             }
             _ => false,
         }
+    }
+
+    /// Whether a question was refused because it is one for a [`Catalogue`](crate::Catalogue), be it of one table.
+    pub fn needs_catalogue(&self) -> bool {
+        use hush_plan::error::Feature::{CommonTable, Join, SetOperation, Subquery};
+        let Self::Plan(hush_plan::PlanError::Unsupported { feature, .. }) = self else { return false };
+        matches!(feature, CommonTable | Join | SetOperation | Subquery)
     }
 
     /// Whether an answer would have had more groups than its plan allowed.

@@ -2,7 +2,7 @@
 //! The last step of every query: decrypted groups or rows become the result with an ordinary query engine,
 //! which evaluates expressions on aggregates, HAVING, ORDER BY and LIMIT.
 
-mod moments;
+pub(crate) mod moments;
 mod picked;
 
 use std::sync::{Arc, LazyLock};
@@ -33,14 +33,9 @@ pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>,
 
 fn by_engine(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    // Each query has its own tables, but rules and functions are the same for all: making them anew takes longer than most
-    // results.
+    // Rules and functions are the same for all queries: making them anew takes longer than most results.
     static COMMON: LazyLock<SessionState> = LazyLock::new(common);
-    let tables = Arc::new(MemoryCatalogProviderList::new());
-    let config = COMMON.config().clone().with_create_default_catalog_and_schema(true);
-    let state = SessionStateBuilder::new_from_existing(COMMON.clone());
-    let state = state.with_config(config).with_catalog_list(tables);
-    let context = SessionContext::new_with_state(state.build());
+    let context = without_tables(&COMMON);
     // Rows come in the order of the table, and need not be sorted by it again.
     let order = merged.column_by_name(ROW).map(|_| vec![col(ROW).sort(true, false)]);
     let table = MemTable::try_new(merged.schema(), vec![vec![merged]])?;
@@ -57,8 +52,16 @@ fn by_engine(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientE
     Ok(batches)
 }
 
+/// A context of these rules, functions and options, for the tables of one query.
+pub(crate) fn without_tables(common: &SessionState) -> SessionContext {
+    let tables = Arc::new(MemoryCatalogProviderList::new());
+    let config = common.config().clone().with_create_default_catalog_and_schema(true);
+    let state = SessionStateBuilder::new_from_existing(common.clone());
+    SessionContext::new_with_state(state.with_config(config).with_catalog_list(tables).build())
+}
+
 /// Rules, functions and options.
-fn common() -> SessionState {
+pub(crate) fn common() -> SessionState {
     let mut config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
     // `SUM(money) * 1.19` is money.
     config.options_mut().sql_parser.parse_float_as_decimal = true;

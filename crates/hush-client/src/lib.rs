@@ -21,6 +21,7 @@ mod append;
 mod arrays;
 mod ask;
 mod bounds;
+mod catalogue;
 mod cells;
 mod chunk;
 mod column_cache;
@@ -88,6 +89,7 @@ pub use account::{Account, Moved, Phases, SecurityLine, Verified};
 pub use alter::{AlterError, AlterOptions, AlterReport, alter};
 pub use append::{AppendOptions, AppendReport, append};
 pub use ask::{Outcome, PreparedQuery};
+pub use catalogue::{Catalogue, CatalogueExplanation, CatalogueOutcome, TableAnswer, TableExplanation};
 pub use column_cache::{ColumnCache, NO_HOME};
 pub use columns::kernels;
 pub use compact::{

@@ -70,7 +70,7 @@ pub(crate) fn expect_few_evaluations(settled: &Expr) -> Result<()> {
     at_most(evaluations(settled), MAX_EVALUATIONS)
 }
 
-/// [`settle`] for every expression of a query. It must run before the engine's own coercion.
+/// [`settle`] for every expression of a query, its sub-queries included. It must run before the engine's own coercion.
 #[derive(Debug)]
 pub struct SettleTypes;
 
@@ -85,7 +85,7 @@ impl SettleTypes {
 
 impl AnalyzerRule for SettleTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let settled = plan.transform_up(|node| {
+        let settled = plan.transform_up_with_subqueries(|node| {
             let schema = merge_schema(&node.inputs());
             let names = NamePreserver::new(&node);
             let settled = node.map_expressions(|expr| {

@@ -262,6 +262,14 @@ pub enum PlanError {
         /// The function that was probably meant.
         nearest: Option<&'static str>,
     },
+    /// No such table among several.
+    #[error("no table {found:?}; the tables given are {given}")]
+    NoSuchTable {
+        /// As typed.
+        found: String,
+        /// Those there are.
+        given: String,
+    },
     /// No such table.
     #[error("no table {found:?}; this file's table is {expected:?}")]
     UnknownTable {
@@ -347,7 +355,7 @@ impl PlanError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Syntax { .. } => "HUSH-P001",
-            Self::NoTable | Self::UnknownTable { .. } => "HUSH-P002",
+            Self::NoTable | Self::NoSuchTable { .. } | Self::UnknownTable { .. } => "HUSH-P002",
             Self::UnknownColumn { .. } => "HUSH-P003",
             Self::NotOneSelect { .. } => "HUSH-P004",
             Self::Unsupported { .. } | Self::UnsupportedCall { .. } => "HUSH-P005",

@@ -94,13 +94,31 @@ pub(crate) fn exposure(
     dict.set_item("released", released.map(|counted| (counted.numbers, counted.left)))
 }
 
-fn cost(dict: &Bound<'_, PyDict>, phases: &Phases, moved: Moved) -> PyResult<()> {
+pub(crate) fn cost(dict: &Bound<'_, PyDict>, phases: &Phases, moved: Moved) -> PyResult<()> {
     let times = PyDict::new(dict.py());
     phases.iter().try_for_each(|(name, seconds)| times.set_item(name, seconds))?;
     dict.set_item("phases", times)?;
     dict.set_item("seconds", phases.total())?;
     dict.set_item("bytes_up", moved.up)?;
     dict.set_item("bytes_down", moved.down)
+}
+
+/// What the servers of several tables learn, each of its own.
+pub(crate) fn of_leakages<'py>(
+    py: Python<'py>,
+    leakages: &[(&str, &Leakage)],
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = |facts: fn(&Leakage) -> &Vec<String>| -> Vec<String> {
+        let of_table = |(table, leakage): &(&str, &Leakage)| -> Vec<String> {
+            facts(leakage).iter().map(|fact| format!("{table}: {fact}")).collect()
+        };
+        leakages.iter().flat_map(of_table).collect()
+    };
+    let dict = PyDict::new(py);
+    dict.set_item("table", all(|leakage| &leakage.table))?;
+    dict.set_item("query", all(|leakage| &leakage.query))?;
+    dict.set_item("hidden", all(|leakage| &leakage.hidden))?;
+    Ok(dict)
 }
 
 fn of_leakage<'py>(py: Python<'py>, leakage: &Leakage) -> PyResult<Bound<'py, PyDict>> {

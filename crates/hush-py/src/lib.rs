@@ -9,6 +9,7 @@
 //! *Non-goals.* Logic, which lives below `hush`; a pleasant interface, which `python/hushtable` has.
 
 mod account;
+mod catalogue;
 mod data;
 mod devices;
 mod error;
@@ -27,6 +28,8 @@ mod _hushtable {
 
     #[pymodule_export]
     use crate::account::doctor;
+    #[pymodule_export]
+    use crate::catalogue::Catalogue;
     #[pymodule_export]
     use crate::data::{Answer, Source};
     #[pymodule_export]

@@ -65,7 +65,7 @@ fn of_outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Answer> {
 }
 
 /// Results have at least one batch, possibly empty.
-fn answer(py: Python<'_>, batches: Vec<RecordBatch>, account: Py<PyDict>) -> PyResult<Answer> {
+pub(crate) fn answer(py: Python<'_>, batches: Vec<RecordBatch>, account: Py<PyDict>) -> PyResult<Answer> {
     let schema = batches.first().map(RecordBatch::schema);
     let schema = schema.ok_or_else(|| Error::usage("the result has no columns")).or_raise(py)?;
     Ok(Answer::new(schema, batches, account))
@@ -186,6 +186,13 @@ impl Table {
         dict.set_item("parts", manifest.parts.len())?;
         dict.set_item("key", &manifest.key_id)?;
         Ok(dict)
+    }
+}
+
+impl Table {
+    /// The table itself.
+    pub(crate) fn owned(&self) -> &Arc<OwnedTable> {
+        &self.0
     }
 }
 

@@ -37,16 +37,17 @@ use std::path::Path;
 pub use error::Error;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, StoredFile, TableSummary};
 pub use hush_client::{
-    Accepted, Account, AlterOptions, AlterReport, Analysis, AppendOptions, AppendReport, CheckedStatement,
-    ColumnCache, CompactOptions, CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS,
-    DeleteOptions, DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions,
-    Evaluation, Explanation, History, Keeping, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows,
-    Moved, NO_HOME, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy,
-    PreparedQuery, Present, PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal,
-    RehearsalOptions, RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind,
-    SecurityLine, Silent, Statement, StoredBytes, TableDecryption, TablePlace, UnusedProfile, UpdateOptions,
-    UpdateReport, VectorSource, Verified, VersionChange, Which, WorkFactor, WorkloadAdvice, harden_process,
-    peak_resident_bytes, profile_path, schema_path,
+    Accepted, Account, AlterOptions, AlterReport, Analysis, AppendOptions, AppendReport, Catalogue,
+    CatalogueExplanation, CatalogueOutcome, CheckedStatement, ColumnCache, CompactOptions, CompactReport,
+    CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions, DeleteReport, DeviceFit,
+    EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation, History,
+    Keeping, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved, NO_HOME, NewPassphrase,
+    Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present,
+    PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions,
+    RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind, SecurityLine, Silent,
+    Statement, StoredBytes, TableAnswer, TableDecryption, TableExplanation, TablePlace, UnusedProfile,
+    UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, Which, WorkFactor, WorkloadAdvice,
+    harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{
     Capacity, Destination, DeviceKey, Event as GatewayEvent, GatewayOptions, Input, LineForm,

@@ -3,30 +3,45 @@
 
 use std::path::Path;
 
-use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS, Turn, Way};
+use hush::{EncryptedNode, Error, Explanation, MANY_GROUPS, OwnerKey, Turn, Way};
 
+use super::profile;
 use super::query::Place;
-use super::{open_key, profile};
 use crate::account::{bytes, grouped, seconds, wrapped};
 use crate::analysis::basis;
 use crate::args::Explain;
 use crate::terminal::{self, print, say, visible};
 
-/// Plans and prints, without running.
-pub(super) fn explain(args: &Explain, threads: usize) -> Result<(), Error> {
+/// Plans for one table and prints, without running; false if the question is one for a catalogue, and nothing was done.
+pub(super) fn explain(
+    args: &Explain,
+    (place, sql): (&str, &str),
+    key: &OwnerKey,
+    threads: usize,
+) -> Result<bool, Error> {
     let drawn = args.graph.as_deref().map(Drawing::of).transpose()?;
-    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, ways: &args.ways };
-    let table = place.open(&open_key(&args.key)?)?;
-    let explanation = table.explain(&args.sql, args.groups, threads, profile())?;
+    let place = Place { place, sql, token: &args.token, threads, ways: &args.ways };
+    let table = place.open(key)?;
+    let explanation = match table.explain(sql, args.groups, threads, profile()) {
+        Err(error) if error.needs_catalogue() => return Ok(false),
+        explained => explained?,
+    };
     if let Some(drawing) = drawn {
         drawing.write(&explanation)?;
     }
     if args.json {
-        return print(&format!("{}\n", terminal::json(&explanation.to_json())));
+        print(&format!("{}\n", terminal::json(&explanation.to_json())))?;
+        return Ok(true);
     }
     explanation.plan.notes.iter().for_each(|note| say(&format!("! {}", visible(note))));
-    let details = if args.verbose { verbose(&explanation) } else { String::new() };
-    print(&format!("{}\n{details}", text(&explanation)))
+    print(&whole(&explanation, args.verbose))?;
+    Ok(true)
+}
+
+/// The explanation as people read it.
+pub(super) fn whole(explanation: &Explanation, with_details: bool) -> String {
+    let details = if with_details { verbose(explanation) } else { String::new() };
+    format!("{}\n{details}", text(explanation))
 }
 
 /// A file to draw into.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use hush::{ColumnCache, Error, NO_HOME, OwnedTable, OwnerKey, Phases, TableLocation, TableUri};
 
-use super::{open_key, pins, profile};
+use super::{pins, profile};
 use crate::account::{exposure, moved, precision, released, times};
 use crate::analysis;
 use crate::args::{Query, TokenArgs, WayArgs};
@@ -14,23 +14,24 @@ use crate::output::write_result;
 use crate::progress::Bar;
 use crate::terminal::{self, say, visible};
 
-/// Asks and prints.
-pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
-    let (start, mut phases) = (Instant::now(), Phases::default());
-    let key = phases.time("key", || open_key(&args.key))?;
-    let place = Place { place: &args.table, sql: &args.sql, token: &args.token, threads, ways: &args.ways };
-    let open = || -> Result<OwnedTable, Error> {
-        let table = place.open(&key)?;
-        let Some(bytes) = args.keep else { return Ok(table) };
-        let cache = ColumnCache::of_user(bytes).ok_or_else(|| Error::usage(NO_HOME))?;
-        Ok(table.with_kept_columns(cache))
-    };
+/// Asks one table and prints, with the key and the time that it took since the start; false if the question is one for a catalogue, and nothing
+/// was done.
+pub(super) fn query(
+    args: &Query,
+    (place, sql): (&str, &str),
+    key: &OwnerKey,
+    (start, mut phases): (Instant, Phases),
+    threads: usize,
+) -> Result<bool, Error> {
+    let place = Place { place, sql, token: &args.token, threads, ways: &args.ways };
+    let open = || kept(place.open(key)?, args.keep);
     let mut table = phases.time("open", open)?;
     let ask = |table: &OwnedTable| match args.release.digits {
-        Some(digits) => table.ask_released(&args.sql, digits, &Bar::default()),
-        None => table.ask(&args.sql, &Bar::default()),
+        Some(digits) => table.ask_released(sql, digits, &Bar::default()),
+        None => table.ask(sql, &Bar::default()),
     };
     let outcome = match ask(&table) {
+        Err(error) if error.needs_catalogue() && args.release.digits.is_none() => return Ok(false),
         // A new version came between the plan and the server: once more on that one. Nothing was decrypted yet.
         Err(error) if error.is_stale_version() => {
             table = phases.time("open", open)?;
@@ -55,7 +56,14 @@ pub(super) fn query(args: &Query, threads: usize) -> Result<(), Error> {
         let analysis = table.analyze(&outcome, threads, profile())?;
         say(&if args.json { terminal::json(&analysis.to_json()) } else { analysis::text(&analysis) });
     }
-    Ok(())
+    Ok(true)
+}
+
+/// The table, with columns that are kept in so many bytes.
+pub(super) fn kept(table: OwnedTable, bytes: Option<u64>) -> Result<OwnedTable, Error> {
+    let Some(bytes) = bytes else { return Ok(table) };
+    let cache = ColumnCache::of_user(bytes).ok_or_else(|| Error::usage(NO_HOME))?;
+    Ok(table.with_kept_columns(cache))
 }
 
 /// A table with everything that a query needs to open it, except the key.

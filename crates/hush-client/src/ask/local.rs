@@ -20,7 +20,7 @@ use crate::table::OwnedTable;
 ///
 /// # Errors
 /// [`ClientError::Table`] for columns that no table can have.
-pub(super) fn table(
+pub(crate) fn table(
     half: PrivateHalf,
     clear: &RecordBatch,
     quantities: &[Cells],

@@ -42,6 +42,7 @@ impl ClientError {
             Self::Unequal { .. } => "HUSH-C020",
             Self::Finish { .. } => "HUSH-C030",
             Self::Magnitude => "HUSH-C031",
+            Self::Tables { .. } => "HUSH-C032",
             Self::File { .. } | Self::Io(_) | Self::NoSchema { .. } => "HUSH-C040",
             Self::Cpu { .. } => "HUSH-C041",
             Self::Randomness(_) => "HUSH-C042",
@@ -124,7 +125,7 @@ impl ClientError {
             | Self::NullKey { .. }
             | Self::OtherBatch { .. }
             | Self::OutOfBounds { .. } => ErrorKind::Data,
-            Self::Finish { .. } | Self::Magnitude => ErrorKind::Refused,
+            Self::Finish { .. } | Self::Magnitude | Self::Tables { .. } => ErrorKind::Refused,
             Self::Remote(source) => source.kind(),
             Self::Exec(source) => match source.kind() {
                 hush_exec::ErrorKind::Limit => ErrorKind::Resource,

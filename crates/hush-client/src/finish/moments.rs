@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Functions of moments over windows of exact numbers: from exact sums, rounded once, as without a window.
+//! Functions of moments of exact numbers, over windows and in questions about several tables: from exact sums, rounded once, as of one table
+//! without a window.
 //!
 //! The query engine's own functions work in doubles, which cannot tell neighbouring numbers beyond 2^53 apart. In a moving
 //! frame they lose numbers much smaller than one that has left it. Its mean of decimals is cut to some digits. Doubles are
 //! still left to it, and to [`hush_exec::central`] where it has no function.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
@@ -22,16 +24,23 @@ use num_traits::Zero;
 
 use crate::exact::{Moments, big_of_arrow};
 
+/// A function of exact numbers in place of one of the query engine's.
+fn exact(function: MomentFunction, engine: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
+    let name = engine.name().to_owned();
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(AggregateUDF::from(ExactStatistic { function, name, engine, signature }))
+}
+
+/// AVG of exact numbers under a name of its own, so that no rule takes it for the query engine's.
+pub(crate) fn average() -> Arc<AggregateUDF> {
+    let (function, name) = (MomentFunction::Avg, "exact_avg".to_owned());
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(AggregateUDF::from(ExactStatistic { function, name, engine: average::avg_udaf(), signature }))
+}
+
 /// The functions, in place of the query engine's of the same names.
 pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
     use MomentFunction as F;
-    let exact = |function, engine: Arc<AggregateUDF>| {
-        Arc::new(AggregateUDF::from(ExactStatistic {
-            function,
-            engine,
-            signature: Signature::any(1, Volatility::Immutable),
-        }))
-    };
     vec![
         exact(F::Avg, average::avg_udaf()),
         exact(F::Kurtosis, central::kurtosis()),
@@ -47,6 +56,7 @@ pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ExactStatistic {
     function: MomentFunction,
+    name: String,
     /// The engine's function, for doubles.
     engine: Arc<AggregateUDF>,
     signature: Signature,
@@ -54,11 +64,11 @@ struct ExactStatistic {
 
 impl AggregateUDFImpl for ExactStatistic {
     fn name(&self) -> &str {
-        self.engine.name()
+        &self.name
     }
 
     fn aliases(&self) -> &[String] {
-        self.engine.aliases()
+        if self.name == self.engine.name() { self.engine.aliases() } else { &[] }
     }
 
     fn signature(&self) -> &Signature {
@@ -73,21 +83,28 @@ impl AggregateUDFImpl for ExactStatistic {
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let scale = match arguments.expr_fields.first().map(|field| field.data_type()) {
-            Some(DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale)) => {
-                u8::try_from(*scale).ok()
-            }
-            Some(kind) if kind.is_integer() => Some(0),
-            _ => None,
-        };
+        let scale = arguments.expr_fields.first().and_then(|field| scale(field.data_type()));
         let Some(scale) = scale else { return self.engine.accumulator(arguments) };
         let powers = vec![BigInt::zero(); self.function.order() as usize];
         let moments = Moments { count: BigInt::zero(), powers, scale };
-        Ok(Box::new(ExactMoments { function: self.function, moments }))
+        let seen = arguments.is_distinct.then(BTreeSet::new);
+        Ok(Box::new(ExactMoments { function: self.function, moments, seen }))
     }
 
     fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        Ok(vec![Arc::new(Field::new(arguments.name, DataType::Binary, true))])
+        match arguments.input_fields.first().and_then(|field| scale(field.data_type())) {
+            Some(_) => Ok(vec![Arc::new(Field::new(arguments.name, DataType::Utf8, true))]),
+            None => self.engine.state_fields(arguments),
+        }
+    }
+}
+
+/// The decimal scale of exact numbers; `None` for others.
+fn scale(kind: &DataType) -> Option<u8> {
+    match kind {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => u8::try_from(*scale).ok(),
+        kind if kind.is_integer() => Some(0),
+        _ => None,
     }
 }
 
@@ -95,6 +112,8 @@ impl AggregateUDFImpl for ExactStatistic {
 struct ExactMoments {
     function: MomentFunction,
     moments: Moments,
+    /// The values that were counted, where each counts once.
+    seen: Option<BTreeSet<BigInt>>,
 }
 
 impl ExactMoments {
@@ -105,6 +124,9 @@ impl ExactMoments {
             for value in
                 cast(array, &wide)?.as_primitive::<Decimal256Type>().iter().flatten().map(big_of_arrow)
             {
+                if self.seen.as_mut().is_some_and(|seen| !seen.insert(value.clone())) {
+                    continue;
+                }
                 self.moments.count += times;
                 let mut power = BigInt::from(times);
                 for sum in &mut self.moments.powers {
@@ -127,7 +149,7 @@ impl Accumulator for ExactMoments {
     }
 
     fn supports_retract_batch(&self) -> bool {
-        true
+        self.seen.is_none()
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
@@ -138,16 +160,35 @@ impl Accumulator for ExactMoments {
         size_of_val(self)
     }
 
+    /// The count and the sums in decimal digits.
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Err(alone())
+        if self.seen.is_some() {
+            return Err(alone());
+        }
+        let numbers = std::iter::once(&self.moments.count).chain(&self.moments.powers);
+        let digits: Vec<String> = numbers.map(BigInt::to_string).collect();
+        Ok(vec![ScalarValue::Utf8(Some(digits.join(" ")))])
     }
 
-    fn merge_batch(&mut self, _states: &[ArrayRef]) -> Result<()> {
-        Err(alone())
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let foreign = || DataFusionError::Internal("a state of another function".to_owned());
+        let states = states.first().and_then(|states| states.as_string_opt::<i32>()).ok_or_else(foreign)?;
+        if self.seen.is_some() {
+            return Err(alone());
+        }
+        for state in states.iter().flatten() {
+            let mut numbers = state.split(' ').map(str::parse::<BigInt>);
+            let mut next = || numbers.next().and_then(std::result::Result::ok).ok_or_else(foreign);
+            self.moments.count += next()?;
+            for sum in &mut self.moments.powers {
+                *sum += next()?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Windows are computed in one piece.
+/// Distinct values are counted in one piece.
 fn alone() -> DataFusionError {
-    DataFusionError::NotImplemented("statistics in several pieces".to_owned())
+    DataFusionError::NotImplemented("statistics of distinct values in several pieces".to_owned())
 }

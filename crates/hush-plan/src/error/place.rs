@@ -39,6 +39,9 @@ pub enum Clause {
 /// A part of SQL that the planner refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Feature {
+    /// `WITH t AS …` where there is a table t, and `WITH RECURSIVE`.
+    #[error("WITH RECURSIVE, or WITH under the name of a table,")]
+    CommonName,
     /// `WITH`
     #[error("a common table expression (WITH)")]
     CommonTable,
@@ -102,6 +105,9 @@ pub enum Feature {
     /// A quantile at what is no part of the rows.
     #[error("a quantile at anything but a number from 0 to 1")]
     Part,
+    /// `MEDIAN(x)` and the like over several tables.
+    #[error("this aggregate of several tables")]
+    SeveralTables,
     /// A query inside the query.
     #[error("a subquery")]
     Subquery,
@@ -118,6 +124,10 @@ impl Feature {
     pub(crate) fn way_out(self) -> Option<&'static str> {
         match self {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
+            Self::CommonName => Some("WITH under another name"),
+            Self::SeveralTables => Some(
+                "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, MIN, MAX, BOOL_AND and BOOL_OR work on several tables",
+            ),
             Self::Distinct => Some("GROUP BY the clear columns"),
             Self::EncryptedAggregate => Some(
                 "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, COVAR, CORR, PRODUCT and regressions work on \

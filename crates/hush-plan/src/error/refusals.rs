@@ -78,6 +78,13 @@ impl PlanError {
             Self::Unsupported { feature: Feature::Nothing, .. } => {
                 vec![Remedy::Decrypt, "COUNT(*) counts rows".into()]
             }
+            Self::Unsupported {
+                feature:
+                    feature @ (Feature::CommonTable | Feature::Join | Feature::SetOperation | Feature::Subquery),
+                ..
+            } if subject == Subject::Table => {
+                [Remedy::SeveralTables].into_iter().chain(feature.way_out().map(Remedy::from)).collect()
+            }
             Self::Unsupported { feature, .. } | Self::UnsupportedCall { feature, .. } => {
                 feature.way_out().map(Remedy::from).into_iter().collect()
             }

@@ -135,6 +135,8 @@ pub enum Remedy {
     Revoke,
     /// The same in every front.
     Say(String),
+    /// Put the question to several tables, or to one as often as it needs.
+    SeveralTables,
     /// Give each device's key a spool of its own.
     SpoolEach,
     /// Begin with another spool.

@@ -113,7 +113,7 @@ impl Resolver<'_> {
 }
 
 /// A literal such as `1e300`, which no decimal holds, as the double that it means.
-fn beyond_decimals(expr: &Expr) -> Option<Expr> {
+pub(super) fn beyond_decimals(expr: &Expr) -> Option<Expr> {
     let Expr::Value(value) = expr else { return None };
     let Value::Number(text, _) = &value.value else { return None };
     if !text.contains(['e', 'E']) || numeric_literal(expr).is_some() {
@@ -129,7 +129,7 @@ fn beyond_decimals(expr: &Expr) -> Option<Expr> {
 }
 
 /// Times have microseconds, as the tables do: the engine's nanoseconds end in the year 2262.
-fn to_microseconds(expr: &mut Expr) {
+pub(super) fn to_microseconds(expr: &mut Expr) {
     let kind = match expr {
         Expr::TypedString(typed) => &mut typed.data_type,
         Expr::Cast { data_type, .. } => data_type,
@@ -141,14 +141,14 @@ fn to_microseconds(expr: &mut Expr) {
 }
 
 /// A condition that is NULL holds nowhere, as FALSE does; the engine takes no untyped NULL for a condition.
-fn settle(condition: &mut Expr) {
+pub(super) fn settle(condition: &mut Expr) {
     if matches!(super::bare(condition), Expr::Value(value) if value.value == Value::Null) {
         *condition = Expr::Value(Value::Boolean(false).into());
     }
 }
 
 /// Settles the conditions directly in an expression.
-fn settle_conditions(expr: &mut Expr) {
+pub(super) fn settle_conditions(expr: &mut Expr) {
     match expr {
         Expr::Case { operand: None, conditions, .. } => {
             conditions.iter_mut().for_each(|when| settle(&mut when.condition));

@@ -98,7 +98,7 @@ fn push(items: &mut Vec<Item>, expr: Expr, name: String, named: bool) {
     items.push(Item { expr, name: unique, named });
 }
 
-fn default_name(expr: &Expr) -> String {
+pub(super) fn default_name(expr: &Expr) -> String {
     if let Some(column) = column_name(bare(expr)) {
         return column.to_owned();
     }

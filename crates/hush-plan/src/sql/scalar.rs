@@ -71,7 +71,7 @@ impl Visitor for Walk {
 }
 
 /// Checks one node; its children are visited by themselves.
-fn node(expr: &Expr, clause: Clause) -> Result<(), PlanError> {
+pub(super) fn node(expr: &Expr, clause: Clause) -> Result<(), PlanError> {
     let refuse = |feature| Err(PlanError::Unsupported { clause, feature });
     match expr {
         Expr::Identifier(_)

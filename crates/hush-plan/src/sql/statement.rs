@@ -35,6 +35,7 @@ pub(super) struct RawSelect {
 /// Parses `text` as exactly one SELECT over the table of `schema`.
 pub(super) fn single_select(schema: &Schema, text: &str) -> Result<RawSelect, PlanError> {
     let query = parse_query(text)?;
+    refuse(query.with.is_some(), Clause::Select, Feature::CommonTable)?;
     refuse_query_extras(&query)?;
     let (limit, offset) = limits(query.limit_clause)?;
     let order = order_keys(query.order_by)?;
@@ -62,7 +63,7 @@ pub(super) fn single_select(schema: &Schema, text: &str) -> Result<RawSelect, Pl
     })
 }
 
-fn parse_query(text: &str) -> Result<Query, PlanError> {
+pub(super) fn parse_query(text: &str) -> Result<Query, PlanError> {
     let dialect = GenericDialect {};
     let tokens = bounds::tokens(text, &bounds::QUERY)?;
     let statements = Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements();
@@ -157,16 +158,15 @@ impl VisitorMut for PartMinus {
     }
 }
 
-fn unsupported(clause: Clause, feature: Feature) -> PlanError {
+pub(super) fn unsupported(clause: Clause, feature: Feature) -> PlanError {
     PlanError::Unsupported { clause, feature }
 }
 
-fn refuse(present: bool, clause: Clause, feature: Feature) -> Result<(), PlanError> {
+pub(super) fn refuse(present: bool, clause: Clause, feature: Feature) -> Result<(), PlanError> {
     if present { Err(unsupported(clause, feature)) } else { Ok(()) }
 }
 
-fn refuse_query_extras(query: &Query) -> Result<(), PlanError> {
-    refuse(query.with.is_some(), Clause::Select, Feature::CommonTable)?;
+pub(super) fn refuse_query_extras(query: &Query) -> Result<(), PlanError> {
     refuse(query.fetch.is_some(), Clause::Limit, Feature::Dialect)?;
     let extras = !query.locks.is_empty()
         || query.for_clause.is_some()
@@ -176,7 +176,7 @@ fn refuse_query_extras(query: &Query) -> Result<(), PlanError> {
     refuse(extras, Clause::Select, Feature::Dialect)
 }
 
-fn refuse_select_extras(select: &Select) -> Result<(), PlanError> {
+pub(super) fn refuse_select_extras(select: &Select) -> Result<(), PlanError> {
     refuse(select.into.is_some(), Clause::Select, Feature::Into)?;
     refuse(!select.named_window.is_empty() || select.qualify.is_some(), Clause::Select, Feature::Window)?;
     refuse(matches!(select.distinct, Some(Distinct::On(_))), Clause::Select, Feature::Distinct)?;
@@ -251,7 +251,7 @@ fn the_table(schema: &Schema, mut from: Vec<TableWithJoins>) -> Result<Ident, Pl
     }
 }
 
-fn order_keys(order_by: Option<OrderBy>) -> Result<Vec<(Expr, OrderByOptions)>, PlanError> {
+pub(super) fn order_keys(order_by: Option<OrderBy>) -> Result<Vec<(Expr, OrderByOptions)>, PlanError> {
     let Some(order_by) = order_by else { return Ok(Vec::new()) };
     refuse(order_by.interpolate.is_some(), Clause::OrderBy, Feature::Dialect)?;
     let OrderByKind::Expressions(keys) = order_by.kind else {
@@ -261,7 +261,7 @@ fn order_keys(order_by: Option<OrderBy>) -> Result<Vec<(Expr, OrderByOptions)>, 
     Ok(keys.into_iter().map(|key| (key.expr, key.options)).collect())
 }
 
-fn limits(clause: Option<LimitClause>) -> Result<(Option<u64>, u64), PlanError> {
+pub(super) fn limits(clause: Option<LimitClause>) -> Result<(Option<u64>, u64), PlanError> {
     let (limit, offset) = match clause {
         None => (None, None),
         Some(LimitClause::LimitOffset { limit, offset, limit_by }) => {

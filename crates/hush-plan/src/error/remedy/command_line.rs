@@ -65,6 +65,9 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::ReplaceTable => "say so (--replace)".into(),
         Remedy::Revoke => "hush edge revoke KEY".into(),
         Remedy::Say(text) => text.clone(),
+        Remedy::SeveralTables => {
+            "hush query TABLE OTHER \"SELECT ...\", with every table that it names".into()
+        }
         Remedy::SpoolEach => {
             "a --spool for each key; what waits in this one can still be sent with its own key".into()
         }

@@ -63,6 +63,7 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::ReplaceTable => "replace=True".into(),
         Remedy::Revoke => "shut the device out".into(),
         Remedy::Say(text) => text.clone(),
+        Remedy::SeveralTables => "hushtable.catalogue(table, other).sql(query), with every table that it names".into(),
         Remedy::SpoolEach => {
             "a spool for each key; what waits in this one can still be sent with its own key".into()
         }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Questions about several tables: joins, sub-queries, WITH and set operations.
+//!
+//! The owner's query engine plans the question over empty tables, and moves conditions down to the tables that they are on. Each table that it reads is
+//! then asked an ordinary question of its own: the columns that the plan reads, under the conditions that the table alone decides. What came back
+//! takes the tables' places, and the engine does the rest here.
+//!
+//! ```text
+//!   SQL ─ hush_plan::sql::several ─▶ plan over empty tables ─▶ one question for each table ─ OwnedTable ─▶ rows
+//!                                           └───────────────── the same plan over these rows ◀──────────────┘
+//! ```
+//!
+//! *Invariants.* A server gets nothing but questions about its own table, planned as any other. A condition that was moved down is evaluated here once
+//! more, so that no result depends on which ones were.
+//!
+//! *Non-goals.* Joins on ciphertexts.
+
+mod answered;
+mod conditions;
+mod faults;
+mod planned;
+mod questions;
+mod rules;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use arrow::record_batch::RecordBatch;
+use hush_remote::Progress;
+
+use self::planned::Planned;
+use self::questions::Question;
+use crate::account::{Moved, Phases};
+use crate::ask::Outcome;
+use crate::error::ClientError;
+use crate::explain::Explanation;
+use crate::machine::ProfileInUse;
+use crate::table::OwnedTable;
+
+/// Tables to put one question to. All of them are their owner's, with keys at hand.
+pub struct Catalogue<'a> {
+    tables: Vec<&'a OwnedTable>,
+}
+
+/// A result with its costs.
+#[derive(Clone, Debug)]
+pub struct CatalogueOutcome {
+    /// The result; at least one batch, possibly empty.
+    pub batches: Vec<RecordBatch>,
+    /// What each table was asked, and what that took.
+    pub answers: Vec<TableAnswer>,
+    /// Time: plan, those of the questions, and join.
+    pub phases: Phases,
+    /// Bytes of all questions and answers.
+    pub moved: Moved,
+    /// Sentences that deserve attention.
+    pub notes: Vec<String>,
+}
+
+/// The question that one table was asked.
+#[derive(Clone, Debug)]
+pub struct TableAnswer {
+    /// The table's name.
+    pub table: String,
+    /// The question.
+    pub sql: String,
+    /// Rows that came back.
+    pub rows: usize,
+    /// Its costs. Its rows went into the result.
+    pub outcome: Outcome,
+}
+
+/// What a question would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CatalogueExplanation {
+    /// The question of each table.
+    pub questions: Vec<TableExplanation>,
+    /// Sentences that deserve attention.
+    pub notes: Vec<String>,
+}
+
+/// What the question to one table would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableExplanation {
+    /// The table's name.
+    pub table: String,
+    /// The question.
+    pub sql: String,
+    /// Its plan with its price.
+    pub explanation: Explanation,
+}
+
+impl<'a> Catalogue<'a> {
+    /// A catalogue of these tables, under the names that they have in SQL.
+    ///
+    /// # Errors
+    /// [`ClientError::Usage`]: no table, or two of one name.
+    pub fn new(tables: Vec<&'a OwnedTable>) -> Result<Self, ClientError> {
+        let mut names = BTreeSet::new();
+        for table in &tables {
+            let name = &table.half.schema.table;
+            if !names.insert(name.to_ascii_lowercase()) {
+                let what = format!(
+                    "two tables are named {name:?}, and a question could not tell them apart\n  Ways out: give each table once; encrypt one of them under another name."
+                );
+                return Err(ClientError::Usage { what });
+            }
+        }
+        match tables.is_empty() {
+            true => Err(ClientError::Usage { what: "a catalogue has at least one table".into() }),
+            false => Ok(Self { tables }),
+        }
+    }
+
+    /// Asks a question about several tables.
+    ///
+    /// # Cost
+    /// Memory: the columns that it reads of each table, of the rows that the conditions on this table alone leave, and what the join makes of them.
+    ///
+    /// # Errors
+    /// [`ClientError::Plan`] and [`ClientError::Tables`] before anything is sent; those of [`OwnedTable::ask`]; [`ClientError::Finish`].
+    pub fn ask(&self, sql: &str, progress: &dyn Progress) -> Result<CatalogueOutcome, ClientError> {
+        let mut phases = Phases::default();
+        let (planned, questions) = phases.time("plan", || self.questions(sql))?;
+        let mut answers: Vec<TableAnswer> = Vec::with_capacity(questions.len());
+        let mut moved = Moved::default();
+        for question in questions {
+            let outcome = question.table.run(question.plan, Phases::default(), progress)?;
+            outcome.phases.iter().for_each(|(name, seconds)| phases.add(name, seconds));
+            moved.up += outcome.moved.up;
+            moved.down += outcome.moved.down;
+            let (table, sql) = (question.table.half.schema.table.clone(), question.sql);
+            let rows = outcome.batches.iter().map(RecordBatch::num_rows).sum();
+            answers.push(TableAnswer { table, sql, rows, outcome });
+        }
+        let mut notes = planned.notes.clone();
+        for note in answers.iter().flat_map(|answer| &answer.outcome.plan.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        let found = answers.iter_mut().map(|answer| std::mem::take(&mut answer.outcome.batches)).collect();
+        let batches = phases.time("join", || answered::result(planned, found))?;
+        Ok(CatalogueOutcome { batches, answers, phases, moved, notes })
+    }
+
+    /// What [`Catalogue::ask`] would do: each table's question, planned and priced as by [`OwnedTable::explain`].
+    ///
+    /// # Errors
+    /// As [`Catalogue::ask`] before anything is sent.
+    pub fn explain(
+        &self,
+        sql: &str,
+        threads: usize,
+        profile: &ProfileInUse,
+    ) -> Result<CatalogueExplanation, ClientError> {
+        let (planned, questions) = self.questions(sql)?;
+        let questions = questions.into_iter().map(|question| {
+            let explanation = question.table.explain(&question.sql, None, threads, profile.clone())?;
+            let table = question.table.half.schema.table.clone();
+            Ok::<_, ClientError>(TableExplanation { table, sql: question.sql, explanation })
+        });
+        Ok(CatalogueExplanation { questions: questions.collect::<Result<_, _>>()?, notes: planned.notes })
+    }
+
+    /// The plan of a question, and what its tables are asked; equal questions once.
+    fn questions(&self, sql: &str) -> Result<(Planned, Vec<Question<'a>>), ClientError> {
+        let mut planned = Planned::new(&self.tables, sql)?;
+        let mut questions: Vec<Question<'a>> = Vec::new();
+        for scan in &mut planned.scans {
+            let table = self.tables.iter().find(|table| table.half.schema.table == scan.table);
+            let table =
+                table.ok_or(ClientError::Internal { what: "a plan reads a table that nobody gave" })?;
+            let question = Question::new(table, scan)?;
+            let known = questions
+                .iter()
+                .position(|known| known.sql == question.sql && known.table.half.schema.table == scan.table);
+            scan.answer = known.unwrap_or(questions.len());
+            if known.is_none() {
+                questions.push(question);
+            }
+        }
+        Ok((planned, questions))
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The engine's plan of a question, over empty tables.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
+use datafusion::common::TableReference;
+use datafusion::common::tree_node::Transformed;
+use datafusion::datasource::empty::EmptyTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableScan, TableSource};
+use hush_encode::arrow_type;
+use hush_plan::sql::several;
+use hush_plan::{Protection, Schema};
+
+use super::faults;
+use super::rules::exact_rules;
+use crate::error::ClientError;
+use crate::finish::{common, without_tables};
+use crate::table::OwnedTable;
+
+/// A planned question.
+pub(super) struct Planned {
+    pub(super) state: SessionState,
+    /// The optimised plan. Its scans have no conditions left.
+    pub(super) plan: LogicalPlan,
+    /// Its scans, in the order of [`LogicalPlan::transform_down_with_subqueries`].
+    pub(super) scans: Vec<Scan>,
+    /// Sentences that deserve attention.
+    pub(super) notes: Vec<String>,
+}
+
+/// What a plan reads of one table.
+#[derive(Clone, Debug)]
+pub(super) struct Scan {
+    /// The table's name.
+    pub(super) table: String,
+    /// All columns of it.
+    pub(super) all: SchemaRef,
+    /// The columns that are read, under their names in the table. None where only rows are counted.
+    pub(super) columns: Vec<Field>,
+    /// Conditions that the engine has moved down to it, and evaluates above it all the same.
+    pub(super) filters: Vec<Expr>,
+    /// Rows that suffice, if not all are needed.
+    pub(super) fetch: Option<usize>,
+    /// The number of the question that answers it.
+    pub(super) answer: usize,
+}
+
+impl Planned {
+    /// Plans `sql` over these tables.
+    ///
+    /// # Errors
+    /// [`ClientError::Plan`]; [`ClientError::Tables`].
+    pub(super) fn new(tables: &[&OwnedTable], sql: &str) -> std::result::Result<Self, ClientError> {
+        static COMMON: LazyLock<SessionState> = LazyLock::new(|| {
+            SessionStateBuilder::new_from_existing(common()).with_analyzer_rules(exact_rules()).build()
+        });
+        let schemas: Vec<&Schema> = tables.iter().map(|table| &table.half.schema).collect();
+        let several = several(&schemas, sql)?;
+        let context = without_tables(&COMMON);
+        for schema in &schemas {
+            let name = TableReference::bare(schema.table.clone());
+            context.register_table(name, Arc::new(EmptyTable::new(opened(schema))))?;
+        }
+        let state = context.state();
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        let planned = runtime.block_on(async {
+            let plan = state.create_logical_plan(&several.sql).await?;
+            let plan = plan.transform_up_with_subqueries(with_conditions)?.data;
+            let (plan, scans) = without_conditions(state.optimize(&plan)?)?;
+            // What the engine cannot run is refused before anything is asked.
+            let trial = plan.clone().transform_up_with_subqueries(without_rows)?.data;
+            state.query_planner().create_physical_plan(&trial, &state).await?;
+            Ok::<_, DataFusionError>((plan, scans))
+        });
+        let (plan, scans) = planned.map_err(|error| faults::of_plan(&error, &schemas))?;
+        Ok(Self { state, plan, scans, notes: several.notes })
+    }
+}
+
+/// The columns of a table with nothing encrypted: what comes back of it, and its types.
+fn opened(schema: &Schema) -> SchemaRef {
+    let opened = schema.all_clear();
+    let columns = opened.columns.iter().filter(|column| column.protect == Protection::Clear);
+    let fields = columns.map(|column| Field::new(&column.name, arrow_type(column.kind), true));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A table that may leave out rows that do not meet a condition, and need not.
+#[derive(Debug)]
+struct Narrowed(SchemaRef);
+
+impl TableSource for Narrowed {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.0)
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+}
+
+fn with_conditions(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    Ok(match node {
+        LogicalPlan::TableScan(scan) => {
+            let source = Arc::new(Narrowed(scan.source.schema()));
+            Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan }))
+        }
+        other => Transformed::no(other),
+    })
+}
+
+fn without_rows(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    Ok(match node {
+        LogicalPlan::TableScan(scan) => {
+            let source = provider_as_source(Arc::new(EmptyTable::new(scan.source.schema())));
+            Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan }))
+        }
+        other => Transformed::no(other),
+    })
+}
+
+/// Takes the conditions off the scans, which have them above too, and lists what is read.
+fn without_conditions(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Scan>)> {
+    let mut scans = Vec::new();
+    let plan = plan.transform_down_with_subqueries(|node| {
+        let LogicalPlan::TableScan(scan) = node else { return Ok(Transformed::no(node)) };
+        let all = scan.source.schema();
+        let columns = match &scan.projection {
+            Some(places) => all.project(places)?.fields().iter().map(|field| (**field).clone()).collect(),
+            None => all.fields().iter().map(|field| (**field).clone()).collect(),
+        };
+        let (filters, table) = (scan.filters.clone(), scan.table_name.table().to_owned());
+        scans.push(Scan { table, all, columns, filters, fetch: scan.fetch, answer: 0 });
+        let scan = TableScan { filters: Vec::new(), fetch: None, ..scan };
+        Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+    })?;
+    Ok((plan.data, scans))
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The engine's aggregates in questions about several tables: as exact as in questions about one.
+//!
+//! The engine adds up decimals of up to 38 digits in 128 bits, where a sum can wrap around, and divides for a mean after both numbers became
+//! doubles. Here sums have up to 76 digits where 38 might not hold them, and means are rounded once.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition, cast};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::utils::NamePreserver;
+use hush_exec::coerce::SettleTypes;
+use hush_plan::PlanError;
+use hush_plan::error::{Clause, Feature};
+
+use crate::finish::moments;
+
+/// Digits of a number whose sum over 10^19 rows has 38.
+const SAFE_DIGITS: u8 = 19;
+
+/// The analyzer rules of [`SettleTypes`] with this one before them.
+pub(super) fn exact_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(ExactAggregates)];
+    rules.extend(SettleTypes::first());
+    rules
+}
+
+#[derive(Debug)]
+struct ExactAggregates;
+
+impl AnalyzerRule for ExactAggregates {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let exact = plan.transform_up_with_subqueries(|node| {
+            let schema = merge_schema(&node.inputs());
+            let names = NamePreserver::new(&node);
+            let exact = node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let exact = expr.transform_up(|part| exact(part, &schema))?.data;
+                Ok(Transformed::yes(name.restore(exact)))
+            })?;
+            exact.map_data(LogicalPlan::recompute_schema)
+        })?;
+        Ok(exact.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "exact_aggregates"
+    }
+}
+
+fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let kind = |argument: &Expr| argument.get_type(schema).unwrap_or(DataType::Null);
+    match expr {
+        Expr::AggregateFunction(mut call) => {
+            if let [argument] = call.params.args.as_slice() {
+                let kind = kind(argument);
+                if let Some(wide) = wide(call.func.name(), &kind) {
+                    call.params.args = vec![cast(argument.clone(), wide)];
+                } else if call.func.name() == "avg" && is_exact(&kind) {
+                    call = AggregateFunction { func: moments::average(), ..call };
+                }
+            }
+            Ok(Transformed::yes(Expr::AggregateFunction(call)))
+        }
+        Expr::WindowFunction(mut call) => {
+            let name = call.fun.name().to_owned();
+            if let [argument] = call.params.args.as_slice() {
+                let kind = kind(argument);
+                refuse_moving_doubles(&call, &kind)?;
+                if let Some(wide) = wide(&name, &kind) {
+                    call.params.args = vec![cast(argument.clone(), wide)];
+                }
+            }
+            Ok(Transformed::yes(Expr::WindowFunction(call)))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// The type in which sums of long decimals are taken.
+fn wide(function: &str, kind: &DataType) -> Option<DataType> {
+    match kind {
+        DataType::Decimal128(precision, scale) if function == "sum" && *precision > SAFE_DIGITS => {
+            Some(DataType::Decimal256(76, *scale))
+        }
+        _ => None,
+    }
+}
+
+fn is_exact(kind: &DataType) -> bool {
+    kind.is_integer() || kind.is_decimal()
+}
+
+/// A value that leaves a frame is taken away from a running value, which loses digits of doubles.
+fn refuse_moving_doubles(call: &WindowFunction, kind: &DataType) -> Result<()> {
+    let WindowFunctionDefinition::AggregateUDF(function) = &call.fun else { return Ok(()) };
+    let moves = !call.params.window_frame.start_bound.is_unbounded();
+    if kind.is_floating() && moves && !matches!(function.name(), "count" | "min" | "max") {
+        let error = PlanError::Unsupported { clause: Clause::Select, feature: Feature::MovingDoubles };
+        return Err(DataFusionError::External(Box::new(error)));
+    }
+    Ok(())
+}
