@@ -10,7 +10,7 @@
 //!                                           └───────────────── the same plan over these rows ◀──────────────┘
 //! ```
 //!
-//! *Invariants.* A server gets nothing but questions about its own table, planned as any other. A condition that was moved down is evaluated here once
+//! *Invariants.* A server gets nothing but questions about its own table, planned as any other, under conditions that the question states of this table. A condition that was moved down is evaluated here once
 //! more, so that no result depends on which ones were.
 //!
 //! *Non-goals.* Joins on ciphertexts.
@@ -21,6 +21,7 @@ mod faults;
 mod planned;
 mod questions;
 mod rules;
+mod stated;
 
 #[cfg(test)]
 mod tests;

@@ -10,13 +10,16 @@ use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableScan, TableSource};
 use hush_encode::arrow_type;
 use hush_plan::sql::several;
 use hush_plan::{Protection, Schema};
 
+use super::conditions::render;
 use super::faults;
 use super::rules::exact_rules;
+use super::stated::{Stated, stated};
 use crate::error::ClientError;
 use crate::finish::{common, without_tables};
 use crate::table::OwnedTable;
@@ -37,12 +40,12 @@ pub(super) struct Planned {
 pub(super) struct Scan {
     /// The table's name.
     pub(super) table: String,
-    /// All columns of it.
-    pub(super) all: SchemaRef,
     /// The columns that are read, under their names in the table. None where only rows are counted.
     pub(super) columns: Vec<Field>,
-    /// Conditions that the engine has moved down to it, and evaluates above it all the same.
-    pub(super) filters: Vec<Expr>,
+    /// Conditions that the question states of it and the engine has moved down to it, as SQL. They are evaluated above it all the same.
+    pub(super) conditions: Vec<String>,
+    /// Whether the engine has moved any condition down to it.
+    pub(super) is_narrowed: bool,
     /// Rows that suffice, if not all are needed.
     pub(super) fetch: Option<usize>,
     /// The number of the question that answers it.
@@ -70,7 +73,10 @@ impl Planned {
         let planned = runtime.block_on(async {
             let plan = state.create_logical_plan(&several.sql).await?;
             let plan = plan.transform_up_with_subqueries(with_conditions)?.data;
-            let (plan, scans) = without_conditions(state.optimize(&plan)?)?;
+            let settled = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
+            let stated = stated(&settled)?;
+            let plan = state.optimizer().optimize(settled, &state, |_, _| {})?;
+            let (plan, scans) = without_conditions(plan, &stated)?;
             // What the engine cannot run is refused before anything is asked.
             let trial = plan.clone().transform_up_with_subqueries(without_rows)?.data;
             state.query_planner().create_physical_plan(&trial, &state).await?;
@@ -124,7 +130,7 @@ fn without_rows(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 /// Takes the conditions off the scans, which have them above too, and lists what is read.
-fn without_conditions(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Scan>)> {
+fn without_conditions(plan: LogicalPlan, stated: &Stated) -> Result<(LogicalPlan, Vec<Scan>)> {
     let mut scans = Vec::new();
     let plan = plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = node else { return Ok(Transformed::no(node)) };
@@ -133,8 +139,12 @@ fn without_conditions(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Scan>)> {
             Some(places) => all.project(places)?.fields().iter().map(|field| (**field).clone()).collect(),
             None => all.fields().iter().map(|field| (**field).clone()).collect(),
         };
-        let (filters, table) = (scan.filters.clone(), scan.table_name.table().to_owned());
-        scans.push(Scan { table, all, columns, filters, fetch: scan.fetch, answer: 0 });
+        let table = scan.table_name.table().to_owned();
+        let moved = scan.filters.iter().flat_map(split_conjunction);
+        let written = moved.filter_map(|condition| render(condition, &all)).map(|text| (table.clone(), text));
+        let conditions = written.filter(|condition| stated.contains(condition)).map(|(_, text)| text);
+        let (conditions, is_narrowed) = (conditions.collect(), !scan.filters.is_empty());
+        scans.push(Scan { table, columns, conditions, is_narrowed, fetch: scan.fetch, answer: 0 });
         let scan = TableScan { filters: Vec::new(), fetch: None, ..scan };
         Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
     })?;

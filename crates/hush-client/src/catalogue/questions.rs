@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What one table is asked for a scan of it.
 
-use datafusion::logical_expr::utils::split_conjunction;
 use hush_plan::{PlanError, QueryPlan};
 
 use super::conditions;
@@ -22,9 +21,7 @@ impl<'a> Question<'a> {
     /// # Errors
     /// [`ClientError::Plan`]: the columns do not come back; or only near their values.
     pub(super) fn new(table: &'a OwnedTable, scan: &Scan) -> Result<Self, ClientError> {
-        let all = scan.filters.iter().flat_map(split_conjunction);
-        let mut conditions: Vec<String> =
-            all.filter_map(|part| conditions::render(part, &scan.all)).collect();
+        let mut conditions = scan.conditions.clone();
         let mut seen = std::collections::BTreeSet::new();
         conditions.retain(|condition| seen.insert(condition.clone()));
         let ask = |conditions: &[String]| {
@@ -54,7 +51,7 @@ fn select(scan: &Scan, conditions: &[String]) -> String {
         sql.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
     }
     // With conditions above the scan, fewer rows than these could be left.
-    if let Some(rows) = scan.fetch.filter(|_| scan.filters.is_empty() && !scan.columns.is_empty()) {
+    if let Some(rows) = scan.fetch.filter(|_| !scan.is_narrowed && !scan.columns.is_empty()) {
         sql.push_str(&format!(" LIMIT {rows}"));
     }
     sql
