@@ -20,7 +20,7 @@ approved_by = "test"
 null_tokens = [""]
 max_rows = 200000
 filter = [{ column = "kind", values = ["a", "b's", "ü"] }]
-derive = ["day > due", "day = due", "kind LIKE 'b%' OR size > 12"]
+derive = ["day > due", "day = due", "kind LIKE 'b%' OR size > 12", "size / 2 = 3"]
 measure = ["pay * rate"]
 [columns.key]
 type = "int(32)"
@@ -106,6 +106,7 @@ def atom(draw):
         lambda: f"day {draw.choice(['>', '<=', '=', '<>'])} due",
         lambda: f"{draw.choice(['', 'NOT '])}due {draw.choice(['<', '>=', '='])} day",
         lambda: f"{draw.choice(['', 'NOT '])}(kind LIKE 'b%' OR size > 12)",
+        lambda: f"size / 2 {draw.choice(['=', '<>'])} 3",
     ])()
 
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Conditions of rows, worked out when they are encrypted: the query engine that would evaluate them on rows that came back evaluates them here, so
-//! that flags say of every row what a question would.
+//! Conditions of rows, worked out when they are encrypted, as a question on rows that came back would: flags say of every row what WHERE says.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_encode::QuantityValues;
@@ -15,27 +14,29 @@ use hush_plan::sql::{Condition, OwnedCondition};
 use hush_plan::{Quantity, Schema};
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values};
 
+use crate::ask::rows_where;
 use crate::columns::ColumnKeys;
 use crate::copy;
 use crate::error::ClientError;
-use crate::finish::finish;
 
 /// The conditions that some encodings mark rows by.
 pub(crate) struct DerivedPlan {
+    /// That of the table.
+    schema: Schema,
     conditions: Vec<Planned>,
 }
 
 struct Planned {
     condition: String,
     owned: OwnedCondition,
-    /// Where its columns stand in a batch, in the order in which it names them, and what they are for their owner.
+    /// Where its columns stand in a batch, and what they are for their owner.
     columns: Vec<(usize, Column)>,
 }
 
 /// Which rows of a batch meet the conditions.
 pub(crate) struct Flags<'a> {
     plan: &'a DerivedPlan,
-    truths: Vec<BooleanArray>,
+    truths: Vec<Vec<Option<bool>>>,
 }
 
 impl DerivedPlan {
@@ -47,7 +48,7 @@ impl DerivedPlan {
         };
         let texts: BTreeSet<String> = keys.iter().filter_map(|key| of_key(&key.encoding.quantity)).collect();
         if texts.is_empty() {
-            return Self { conditions: Vec::new() };
+            return Self { schema: schema.clone(), conditions: Vec::new() };
         }
         let open = schema.all_clear();
         let plan = |condition: String| {
@@ -60,7 +61,7 @@ impl DerivedPlan {
             Some(Planned { condition, owned, columns })
         };
         // One that cannot be planned is missed where it is asked for.
-        Self { conditions: texts.into_iter().filter_map(plan).collect() }
+        Self { schema: schema.clone(), conditions: texts.into_iter().filter_map(plan).collect() }
     }
 
     /// Works the conditions out.
@@ -69,15 +70,15 @@ impl DerivedPlan {
     /// What a condition refuses on a row, such as an overflow; [`ClientError::Internal`] for batches without its columns.
     ///
     /// # Cost
-    /// That of a query on the rows for each condition.
+    /// Two questions on the rows for each condition: where it is true, and where it is false.
     pub(crate) fn flags(&self, batch: &RowBatch) -> Result<Flags<'_>, ClientError> {
-        let truths = self.conditions.iter().map(|planned| planned.truths(batch));
+        let truths = self.conditions.iter().map(|planned| planned.truths(&self.schema, batch));
         Ok(Flags { plan: self, truths: truths.collect::<Result<_, _>>()? })
     }
 }
 
 impl Planned {
-    fn truths(&self, batch: &RowBatch) -> Result<BooleanArray, ClientError> {
+    fn truths(&self, schema: &Schema, batch: &RowBatch) -> Result<Vec<Option<bool>>, ClientError> {
         let missing = || ClientError::Internal { what: "a condition's column was not read" };
         let array = |(place, column): &(usize, Column)| -> Result<ArrayRef, ClientError> {
             match batch.columns.get(*place).and_then(Option::as_ref).ok_or_else(missing)? {
@@ -86,16 +87,19 @@ impl Planned {
             }
         };
         let arrays = self.columns.iter().map(array).collect::<Result<Vec<_>, _>>()?;
-        let fields = arrays.iter().enumerate();
-        let fields: Vec<Field> =
-            fields.map(|(at, array)| Field::new(format!("c{at}"), array.data_type().clone(), true)).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
-        let rows = RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), arrays, &options)?;
-        let found = finish(rows, &format!("SELECT {} AS met FROM merged", self.owned.sql))?;
-        let truths = found.iter().filter_map(|batch| batch.columns().first()?.as_boolean_opt());
-        let truths: BooleanArray = truths.flatten().collect();
-        if truths.len() != batch.rows {
-            return Err(ClientError::Internal { what: "a condition has no truth of some row" });
+        let fields = self
+            .columns
+            .iter()
+            .zip(&arrays)
+            .map(|((_, column), array)| Field::new(&column.name, array.data_type().clone(), true));
+        let rows = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())), arrays)?;
+        let mut truths = vec![None; batch.rows];
+        for (truth, condition) in
+            [(true, self.owned.sql.clone()), (false, format!("NOT ({})", self.owned.sql))]
+        {
+            for place in rows_where(schema, &rows, &condition)? {
+                truths.get_mut(place).into_iter().for_each(|known| *known = Some(truth));
+            }
         }
         Ok(truths)
     }
@@ -119,7 +123,7 @@ impl Flags<'_> {
         let place = self.plan.conditions.iter().position(|planned| planned.condition == holds.condition);
         let truths = place.and_then(|place| self.truths.get(place));
         let truths = truths.ok_or(ClientError::Internal { what: "a condition cannot be worked out" })?;
-        let marked = truths.iter().map(|truth| i64::from(truth == Some(holds.truth)));
+        let marked = truths.iter().map(|truth| i64::from(*truth == Some(holds.truth)));
         Ok(QuantityValues::I64(marked.collect()))
     }
 }

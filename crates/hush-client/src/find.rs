@@ -6,14 +6,13 @@
 //! manifest and decides here. So a server can hide rows from the owner, as from any answer, but never has rows taken for others.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
+use arrow::array::UInt64Array;
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_exec::Limits;
 use hush_exec::answer::{Answer, EncryptedHalf};
+use hush_plan::Schema;
 use hush_plan::plan::{PLAN_FORMAT, Predicate, RowsTask, ServerPlan, Task};
 use hush_plan::sql::Condition;
 use hush_remote::Progress;
@@ -23,10 +22,9 @@ use hush_table::{
 };
 use rayon::prelude::*;
 
-use crate::ask::{answer_error, positions, serialised};
+use crate::ask::{answer_error, positions, rows_where, serialised};
 use crate::decrypt::{ChunkRows, PartReader};
 use crate::error::ClientError;
-use crate::finish::{ROW, finish};
 use crate::place::{Opened, TablePlace};
 use crate::scheme::{Lattice, Scheme};
 use crate::threads::thread_pool;
@@ -62,7 +60,7 @@ pub(crate) trait Criterion: Sync {
     ///
     /// # Errors
     /// Those of evaluating it.
-    fn matching(&self, chunks: &[ChunkRows]) -> Result<Vec<u64>, ClientError>;
+    fn matching(&self, schema: &Schema, chunks: &[ChunkRows]) -> Result<Vec<u64>, ClientError>;
 }
 
 impl Criterion for Condition {
@@ -78,24 +76,13 @@ impl Criterion for Condition {
         &self.owned().columns
     }
 
-    fn matching(&self, chunks: &[ChunkRows]) -> Result<Vec<u64>, ClientError> {
-        let batches = chunks.iter().map(numbered).collect::<Result<Vec<_>, _>>()?;
-        let Some(first) = batches.first() else { return Ok(Vec::new()) };
-        let merged = concat_batches(&first.schema(), &batches)?;
-        // Not behind WHERE: the engine would estimate how many rows meet it, which fails for wide numbers.
-        let sql = format!("SELECT {ROW}, {} AS met FROM merged", self.owned().sql);
-        let mut rows = Vec::new();
-        for batch in finish(merged, &sql)? {
-            let [numbers, met] = batch.columns() else {
-                return Err(ClientError::Internal { what: "rows without numbers" });
-            };
-            let both = numbers.as_primitive_opt::<Int64Type>().zip(met.as_boolean_opt());
-            let (numbers, met) = both.ok_or(ClientError::Internal { what: "a condition without a truth" })?;
-            let met = numbers.iter().zip(met).filter(|(_, met)| *met == Some(true));
-            rows.extend(met.filter_map(|(row, _)| u64::try_from(row?).ok()));
-        }
-        rows.sort_unstable();
-        Ok(rows)
+    fn matching(&self, schema: &Schema, chunks: &[ChunkRows]) -> Result<Vec<u64>, ClientError> {
+        let batches = chunks.iter().map(living).collect::<Result<Vec<_>, _>>()?;
+        let Some((_, first)) = batches.first() else { return Ok(Vec::new()) };
+        let merged = concat_batches(&first.schema(), batches.iter().map(|(_, rows)| rows))?;
+        let numbers: Vec<u64> = batches.iter().flat_map(|(numbers, _)| numbers.iter().copied()).collect();
+        let found = rows_where(schema, &merged, &self.owned().sql)?;
+        Ok(found.into_iter().filter_map(|place| numbers.get(place).copied()).collect())
     }
 }
 
@@ -151,7 +138,7 @@ impl<'a> Finder<'a> {
         for window in read.chunks(self.threads.max(1)) {
             let rows = self.with_files(manifest, window.iter().map(|(part, _)| *part), || {
                 let of_part = |(part, chunks): &Wanted| {
-                    criterion.matching(&reader.read(*part, chunks.as_deref(), None)?)
+                    criterion.matching(&opened.half.schema, &reader.read(*part, chunks.as_deref(), None)?)
                 };
                 pool.install(|| window.par_iter().map(of_part).collect::<Result<Vec<_>, _>>())
             })?;
@@ -321,18 +308,15 @@ fn chunks_of(rows: &[(u32, usize)], manifest: &Manifest) -> Vec<Wanted> {
     found.into_iter().map(|(part, chunks)| (part, Some(chunks))).collect()
 }
 
-/// The living rows of a chunk as the owner's condition names them: its columns `c0`, `c1`, …, and their numbers in the part.
-fn numbered(chunk: &ChunkRows) -> Result<RecordBatch, ClientError> {
-    let first = chunk.first_row as i64;
-    let numbers: ArrayRef =
-        Arc::new(Int64Array::from_iter_values(first..first.saturating_add(chunk.rows.num_rows() as i64)));
-    let mut fields = vec![Field::new(ROW, DataType::Int64, true)];
-    let columns = chunk.rows.columns().iter().enumerate();
-    fields.extend(columns.map(|(at, column)| Field::new(format!("c{at}"), column.data_type().clone(), true)));
-    let columns = std::iter::once(&numbers).chain(chunk.rows.columns()).cloned().collect();
-    let batch = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)?;
-    match &chunk.living {
-        Some(living) => Ok(filter_record_batch(&batch, living)?),
-        None => Ok(batch),
-    }
+/// The living rows of a chunk, with their numbers in the part.
+fn living(chunk: &ChunkRows) -> Result<(Vec<u64>, RecordBatch), ClientError> {
+    let first = chunk.first_row as u64;
+    let numbers = first..first.saturating_add(chunk.rows.num_rows() as u64);
+    Ok(match &chunk.living {
+        Some(living) => {
+            let numbers = numbers.zip(living).filter(|(_, lives)| *lives == Some(true));
+            (numbers.map(|(number, _)| number).collect(), filter_record_batch(&chunk.rows, living)?)
+        }
+        None => (numbers.collect(), chunk.rows.clone()),
+    })
 }

@@ -83,7 +83,7 @@ impl Criterion for Given {
         &self.key.columns
     }
 
-    fn matching(&self, chunks: &[ChunkRows]) -> Result<Vec<u64>, ClientError> {
+    fn matching(&self, _: &Schema, chunks: &[ChunkRows]) -> Result<Vec<u64>, ClientError> {
         let mut found = Vec::new();
         for chunk in chunks {
             let given = self.of(&chunk.rows)?;

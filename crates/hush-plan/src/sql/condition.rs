@@ -7,12 +7,11 @@
 use sqlparser::ast::{BinaryOperator, Expr};
 
 use super::expression::{bare, columns_of, quoted, renamed, shown};
-use super::{Query, column_name, names, scalar, statement, types};
+use super::{Query, names, scalar, statement, types};
 use crate::conditions::predicate;
 use crate::error::{Clause, Feature, PlanError};
-use crate::final_sql::{Replacement, rewrite};
 use crate::plan::Predicate;
-use crate::schema::{ColumnType, Protection, Schema};
+use crate::schema::{Protection, Schema};
 
 /// A condition whose names and types are known to be good.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +25,7 @@ pub struct Condition {
 /// A condition as its owner evaluates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedCondition {
-    /// SQL over columns named `c0`, `c1`, …
+    /// SQL, resolved: every column in double quotes.
     pub sql: String,
     /// The table's columns that these are, sorted, each once.
     pub columns: Vec<String>,
@@ -75,7 +74,7 @@ impl Condition {
             }
         }
         let clear = clear.into_iter().map(predicate).reduce(Predicate::and);
-        let owned = owned(schema, &filter)?;
+        let owned = owned(&filter);
         Ok(Self { filter, clear, is_clear, owned })
     }
 
@@ -127,22 +126,12 @@ fn stored(schema: &Schema, name: &str) -> Result<Protection, PlanError> {
     }
 }
 
-/// The condition as an ordinary query engine reads it.
-fn owned(schema: &Schema, filter: &Expr) -> Result<OwnedCondition, PlanError> {
+/// The condition as a question of the owner's own has it.
+fn owned(filter: &Expr) -> OwnedCondition {
     let mut columns = columns_of(filter);
     columns.sort();
     columns.dedup();
-    let mut leaf = |expr: &Expr| {
-        let name = column_name(expr);
-        let at = name.and_then(|name| columns.iter().position(|column| column == name));
-        let kind = name.and_then(|name| schema.column(name)).map(|column| column.kind);
-        Ok(at.zip(kind).map(|(at, kind)| {
-            let is_int = matches!(kind, ColumnType::Int { .. });
-            Replacement { column: format!("c{at}"), is_int }
-        }))
-    };
-    let sql = rewrite(filter, &mut leaf)?;
-    Ok(OwnedCondition { sql, columns })
+    OwnedCondition { sql: filter.to_string(), columns }
 }
 
 #[cfg(test)]
