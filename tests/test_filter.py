@@ -144,9 +144,14 @@ def by_filter(hush, query, key, *more):
 
 def same_by_each_way(hush, query, key):
     """The result by products is the text of the result by columns that come back."""
-    found = by_filter(hush, query, key)
-    assert found is None or found == hush("query", "T", query, "--way", "fetch", "--format", "csv", *key).stdout, query
-    return found
+    return compared(hush, query, key)[0]
+
+
+def compared(hush, query, key):
+    """The result by products, if there is one, and the result by columns that come back."""
+    found, fetched = by_filter(hush, query, key), hush("query", "T", query, "--way", "fetch", "--format", "csv", *key).stdout
+    assert found in (None, fetched), query
+    return found, fetched
 
 
 @pytest.fixture(params=["even", "calendar"])
@@ -201,7 +206,7 @@ def test_what_is_sent_has_no_constant_and_no_name(hush, table, small_key):
     told = hush("explain", "T", query, "--way", "filter", *small_key).stdout
     asked = re.split(r"\n +not ", told.split("from this query")[1])[0]
     assert re.search(r"#\d+, #\d+", asked) and "1994" not in asked and "day" not in asked, told
-    assert "filter, the server evaluates the condition, degree 4, without keys" in hush("explain", "T", query, *small_key).stdout
+    assert re.search("filter, the server evaluates the condition, degree [34], without keys", hush("explain", "T", query, *small_key).stdout)
     for hidden, status in (("constants,sizes", 0), ("pattern", None)):
         done = hush("query", "T", query, "--way", "filter", "--hide", hidden, *small_key, status=status)
         assert status == 0 or done.stderr.startswith("HUSH-P030"), done.stderr
@@ -210,7 +215,8 @@ def test_what_is_sent_has_no_constant_and_no_name(hush, table, small_key):
 def test_the_life_of_a_table(hush, table, tmp_path, small_key):
     """Appends, updates, compactions, alterations and rotations leave no sum wrong."""
     def check():
-        return [same_by_each_way(hush, query, small_key) for query in QUESTIONS]
+        # With deleted rows a question may have more factors than the parameters hold.
+        return [compared(hush, query, small_key)[1] for query in QUESTIONS]
 
     check()
     write(tmp_path / "more.csv", rows(random.Random(8), 2000, ROWS))
@@ -223,7 +229,7 @@ def test_the_life_of_a_table(hush, table, tmp_path, small_key):
     hush("rotate", "T", *small_key)
     assert check() == before
     hush("alter", "T", "--rename", "size=length", *small_key)
-    renamed = [same_by_each_way(hush, query.replace("size", "length"), small_key) for query in QUESTIONS]
+    renamed = [compared(hush, query.replace("size", "length"), small_key)[0] for query in QUESTIONS]
     assert [text.replace("length", "size") for text in renamed] == before
 
 
