@@ -11,7 +11,6 @@ mod gathered;
 mod groups;
 mod kept;
 mod local;
-mod matching;
 mod one_hot;
 mod own;
 mod owned;
@@ -23,7 +22,6 @@ mod runs;
 pub(crate) use cells::{are_of_rows, has_full_cell};
 #[cfg(test)]
 pub(crate) use local::table as table_in_memory;
-pub(crate) use matching::rows_where;
 pub use prepared::PreparedQuery;
 pub(crate) use rows::positions;
 

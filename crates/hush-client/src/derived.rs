@@ -14,14 +14,14 @@ use hush_plan::sql::{Condition, OwnedCondition};
 use hush_plan::{Quantity, Schema};
 use hush_table::source::{ColumnData, RowBatch, TypedColumn, Values};
 
-use crate::ask::rows_where;
 use crate::columns::ColumnKeys;
 use crate::copy;
 use crate::error::ClientError;
+use crate::matching::rows_where;
 
 /// The conditions that some encodings mark rows by.
 pub(crate) struct DerivedPlan {
-    /// That of the table.
+    /// That of the table with nothing encrypted.
     schema: Schema,
     conditions: Vec<Planned>,
 }
@@ -48,7 +48,7 @@ impl DerivedPlan {
         };
         let texts: BTreeSet<String> = keys.iter().filter_map(|key| of_key(&key.encoding.quantity)).collect();
         if texts.is_empty() {
-            return Self { schema: schema.clone(), conditions: Vec::new() };
+            return Self { schema: schema.all_clear(), conditions: Vec::new() };
         }
         let open = schema.all_clear();
         let plan = |condition: String| {
@@ -61,7 +61,8 @@ impl DerivedPlan {
             Some(Planned { condition, owned, columns })
         };
         // One that cannot be planned is missed where it is asked for.
-        Self { schema: schema.clone(), conditions: texts.into_iter().filter_map(plan).collect() }
+        let conditions = texts.into_iter().filter_map(plan).collect();
+        Self { schema: open, conditions }
     }
 
     /// Works the conditions out.
@@ -70,7 +71,7 @@ impl DerivedPlan {
     /// What a condition refuses on a row, such as an overflow; [`ClientError::Internal`] for batches without its columns.
     ///
     /// # Cost
-    /// Two questions on the rows for each condition: where it is true, and where it is false.
+    /// Each condition twice on each row: where it is true, and where it is false.
     pub(crate) fn flags(&self, batch: &RowBatch) -> Result<Flags<'_>, ClientError> {
         let truths = self.conditions.iter().map(|planned| planned.truths(&self.schema, batch));
         Ok(Flags { plan: self, truths: truths.collect::<Result<_, _>>()? })
@@ -94,9 +95,8 @@ impl Planned {
             .map(|((_, column), array)| Field::new(&column.name, array.data_type().clone(), true));
         let rows = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())), arrays)?;
         let mut truths = vec![None; batch.rows];
-        for (truth, condition) in
-            [(true, self.owned.sql.clone()), (false, format!("NOT ({})", self.owned.sql))]
-        {
+        let condition = &self.owned.predicate;
+        for (truth, condition) in [(true, condition.clone()), (false, condition.negated())] {
             for place in rows_where(schema, &rows, &condition)? {
                 truths.get_mut(place).into_iter().for_each(|known| *known = Some(truth));
             }

@@ -22,9 +22,10 @@ use hush_table::{
 };
 use rayon::prelude::*;
 
-use crate::ask::{answer_error, positions, rows_where, serialised};
+use crate::ask::{answer_error, positions, serialised};
 use crate::decrypt::{ChunkRows, PartReader};
 use crate::error::ClientError;
+use crate::matching::rows_where;
 use crate::place::{Opened, TablePlace};
 use crate::scheme::{Lattice, Scheme};
 use crate::threads::thread_pool;
@@ -81,7 +82,7 @@ impl Criterion for Condition {
         let Some((_, first)) = batches.first() else { return Ok(Vec::new()) };
         let merged = concat_batches(&first.schema(), batches.iter().map(|(_, rows)| rows))?;
         let numbers: Vec<u64> = batches.iter().flat_map(|(numbers, _)| numbers.iter().copied()).collect();
-        let found = rows_where(schema, &merged, &self.owned().sql)?;
+        let found = rows_where(&schema.all_clear(), &merged, &self.owned().predicate)?;
         Ok(found.into_iter().filter_map(|place| numbers.get(place).copied()).collect())
     }
 }

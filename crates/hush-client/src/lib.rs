@@ -55,6 +55,7 @@ mod isolation;
 #[cfg(test)]
 mod lived;
 mod machine;
+mod matching;
 mod merge;
 mod number;
 mod owner;

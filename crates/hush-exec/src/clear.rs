@@ -13,6 +13,7 @@ pub(crate) mod groups;
 pub(crate) mod held;
 mod keys;
 pub(crate) mod masks;
+pub(crate) mod matching;
 pub(crate) mod merge;
 mod opaque;
 mod order;

@@ -53,6 +53,7 @@ mod table;
 mod workers;
 
 pub use clear::central;
+pub use clear::matching::rows_where;
 pub use clear::shape::clear_half_bytes;
 pub use combiner::Combiner;
 pub use engine::Engine;

@@ -66,7 +66,7 @@ pub(super) fn on_batch(
     on_table(own, &local::table(half, clear, &[], asked.table.costs.threads)?)
 }
 
-pub(super) fn on_table(own: &OwnQuery, table: &OwnedTable) -> Result<Vec<RecordBatch>, ClientError> {
+fn on_table(own: &OwnQuery, table: &OwnedTable) -> Result<Vec<RecordBatch>, ClientError> {
     let limits = Limits { max_groups: u64::MAX, max_answer_bytes: u64::MAX, ..Limits::default() };
     let digest = table.manifest.digest().to_string();
     let plan = plan_query(&table.half.schema, &[], &table.site(), &digest, &own.query, &limits)?;

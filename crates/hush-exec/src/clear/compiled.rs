@@ -126,6 +126,14 @@ impl UsedColumns {
         Ok(batches)
     }
 
+    /// The columns out of a batch that has all of them.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for another batch.
+    pub(crate) fn of_batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ExecError> {
+        batch.project(&self.positions).map_err(|_| ExecError::Internal { place: "columns of an expression" })
+    }
+
     fn rows_alone(&self, rows: usize) -> Result<RecordBatch, ExecError> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = if self.positions.is_empty() { self.schema.clone() } else { Arc::new(Schema::empty()) };

@@ -25,8 +25,8 @@ pub struct Condition {
 /// A condition as its owner evaluates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedCondition {
-    /// SQL, resolved: every column in double quotes.
-    pub sql: String,
+    /// Over the table's columns, whatever their protection.
+    pub predicate: Predicate,
     /// The table's columns that these are, sorted, each once.
     pub columns: Vec<String>,
 }
@@ -126,12 +126,12 @@ fn stored(schema: &Schema, name: &str) -> Result<Protection, PlanError> {
     }
 }
 
-/// The condition as a question of the owner's own has it.
+/// The condition as its owner evaluates it.
 fn owned(filter: &Expr) -> OwnedCondition {
     let mut columns = columns_of(filter);
     columns.sort();
     columns.dedup();
-    OwnedCondition { sql: filter.to_string(), columns }
+    OwnedCondition { predicate: predicate(filter), columns }
 }
 
 #[cfg(test)]

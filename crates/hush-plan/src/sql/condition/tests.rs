@@ -32,7 +32,7 @@ fn schema() -> Schema {
 fn parts(text: &str) -> (Option<String>, bool, String, Vec<String>) {
     let found = Condition::parse(&schema(), text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let clear = found.clear().map(|predicate| predicate.to_string());
-    (clear, found.is_clear(), found.owned().sql.clone(), found.owned().columns.clone())
+    (clear, found.is_clear(), found.owned().predicate.to_string(), found.owned().columns.clone())
 }
 
 #[test]
