@@ -96,7 +96,7 @@ impl Planned {
         let rows = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())), arrays)?;
         let mut truths = vec![None; batch.rows];
         let condition = &self.owned.predicate;
-        for (truth, condition) in [(true, condition.clone()), (false, condition.negated())] {
+        for (truth, condition) in [(true, condition.clone()), (false, condition.clone().negated())] {
             for place in rows_where(schema, &rows, &condition)? {
                 truths.get_mut(place).into_iter().for_each(|known| *known = Some(truth));
             }
