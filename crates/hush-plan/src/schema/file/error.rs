@@ -198,7 +198,7 @@ impl SchemaError {
     pub fn remedy(&self) -> Remedy {
         let text = match self {
             Self::Format { .. } => return Remedy::ProposeAgain,
-            Self::Filter { .. } => "correct it, or remove it from filter, measure and `for`",
+            Self::Filter { .. } => "correct it, or remove it from filter, derive, measure and `for`",
             Self::Group { .. } => "correct it, or remove it from group",
             Self::MissingKey { .. } | Self::WrongValue { .. } => return Remedy::ProposeExample,
             Self::Cube { .. } => "correct the cube, or remove it from cubes",
