@@ -26,6 +26,10 @@ measure = ["pay * rate"]
 type = "int(32)"
 range = [0, 1000000]
 protect = "clear"
+[columns.ward]
+type = "category"
+nullable = true
+protect = "clear"
 [columns.day]
 type = "date"
 range = ["1992-01-01", "1998-12-01"]
@@ -64,7 +68,7 @@ nullable = true
 protect = "encrypt"
 """
 AGGREGATES = ["COUNT(*)", "COUNT(pay)", "COUNT(size)", "SUM(pay)", "SUM(size)", "AVG(pay)", "VARIANCE(pay)", "SUM(pay * rate)"]
-CLEAR = ["key > 300", "key % 3 = 1", "key BETWEEN 1000 AND 7000 OR key < 10"]
+CLEAR = ["key > 300", "key % 3 = 1", "key BETWEEN 1000 AND 7000 OR key < 10", "ward = 'north'", "ward IS NULL", "ward LIKE 's%'"]
 
 
 def rows(draw, count, first=0):
@@ -72,7 +76,7 @@ def rows(draw, count, first=0):
     some = lambda value: value if draw.random() < 0.9 else ""
     for key in range(first, first + count):
         day = day_of(draw.randrange(2526))
-        yield [key, day, some(draw.randint(-3, 20)), some(draw.choice(["true", "false"])), f"0.{draw.randrange(11):02}", some(f"{draw.randint(-50000, 2000000) / 100:.2f}"), some(draw.choice(["a", "b's", "ü"])), some(draw.choice([day, day_of(draw.randrange(2526))]))]
+        yield [key, some(draw.choice(["north", "south", "ward's"])), day, some(draw.randint(-3, 20)), some(draw.choice(["true", "false"])), f"0.{draw.randrange(11):02}", some(f"{draw.randint(-50000, 2000000) / 100:.2f}"), some(draw.choice(["a", "b's", "ü"])), some(draw.choice([day, day_of(draw.randrange(2526))]))]
 
 
 def day_of(place):
@@ -84,7 +88,7 @@ def write(path, lines):
     """A CSV file of rows."""
     with open(path, "w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
-        writer.writerow(["key", "day", "size", "fresh", "rate", "pay", "kind", "due"])
+        writer.writerow(["key", "ward", "day", "size", "fresh", "rate", "pay", "kind", "due"])
         writer.writerows(lines)
 
 
@@ -113,7 +117,7 @@ def atom(draw):
 def condition(draw, factors):
     """Comparisons joined by AND, OR and NOT, of at most so many columns."""
     if factors == 1 or draw.random() < 0.3:
-        return atom(draw)
+        return draw.choice(CLEAR) if draw.random() < 0.25 else atom(draw)
     left = draw.randint(1, factors - 1)
     text = f"({condition(draw, left)}) {draw.choice(['AND', 'AND', 'OR'])} ({condition(draw, factors - left)})"
     return f"NOT ({text})" if draw.random() < 0.15 else text
@@ -121,11 +125,12 @@ def condition(draw, factors):
 
 def question(draw):
     """A random grouped query."""
-    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"], ["due < day"]])
+    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"], ["due < day"], ["ward"], ["ward", "kind"], ["ward = 'north'"]])
     items = draw.sample(AGGREGATES, draw.randint(1, 3))
     named = [f"{text} AS x{place}" for place, text in enumerate([*keys, *items])]
     conditions = [condition(draw, 2)] + ([draw.choice(CLEAR)] if draw.random() < 0.4 else [])
-    group_by = f" GROUP BY {keys[0]} ORDER BY x0" if keys else ""
+    places = ", ".join(f"x{place}" for place in range(len(keys)))
+    group_by = f" GROUP BY {', '.join(keys)} ORDER BY {places}" if keys else ""
     where = " AND ".join(f"({text})" for text in conditions)
     return f"SELECT {', '.join(named)} FROM t WHERE {where}{group_by}"
 
@@ -170,6 +175,9 @@ QUESTIONS = [
     "SELECT COUNT(*) AS n, VARIANCE(pay) AS v FROM t WHERE (kind = 'a' AND size > 3) OR (kind = 'ü' AND size IS NULL)",
     "SELECT COUNT(*) AS n, SUM(size) AS s FROM t WHERE NOT (fresh AND rate > 0.02)",
     "SELECT SUM(pay) AS s, COUNT(*) AS n FROM t WHERE (kind LIKE 'b%' OR size > 12) AND day <= due",
+    "SELECT ward, kind, SUM(pay) AS s, COUNT(*) AS n FROM t WHERE size > 3 OR ward = 'north' GROUP BY ward, kind HAVING COUNT(*) > 2 ORDER BY ward, kind",
+    "SELECT COUNT(*) AS n, AVG(pay) AS a FROM t WHERE (ward = 'north' AND size > 3) OR (ward = 'south' AND rate < 0.05) OR (ward IS NULL AND fresh)",
+    "SELECT MAX(ward) AS w, COUNT(DISTINCT ward) AS d, SUM(CASE WHEN ward = 'south' THEN pay END) AS s FROM t WHERE NOT (kind = 'a' OR ward = 'north')",
     "SELECT rate, SUM(CASE WHEN due < day THEN pay ELSE 0 END) AS late, SUM(pay) AS s FROM t GROUP BY rate HAVING COUNT(*) > 3 ORDER BY rate",
 ]
 

@@ -108,7 +108,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     let elements: Vec<StoredElement<'_>> = chunks
         .iter()
         .zip(&bodies)
-        .map(|((seed, _), bodies)| StoredElement { seed: *seed, element: 0, bodies, mask: None })
+        .map(|((seed, _), bodies)| StoredElement { seed: *seed, element: 0, bodies, mask: None, masks: &[] })
         .collect();
     let task = task(limbs)?;
     let fresh = noise::bgv_fresh_phase_log2((T as f64).log2());
@@ -216,7 +216,7 @@ fn task(limbs: usize) -> Result<ProductTask, BenchError> {
     let factors = [Factor::Mul(Box::new(both), Box::new(quantity))];
     let measures = std::iter::once(None).chain((CONDITIONS..CONDITIONS + limbs).map(Some));
     let sums = measures.map(|measure| ProductSum { factor: 0, measure }).collect();
-    Ok(ProductTask::new(&factors, sums, CONDITIONS + limbs)?)
+    Ok(ProductTask::new(&factors, sums, (CONDITIONS + limbs, 0))?)
 }
 
 /// The report as text.

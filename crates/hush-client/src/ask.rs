@@ -254,7 +254,7 @@ impl OwnedTable {
                 let filtered = plan.owner.filtered.as_ref();
                 let filtered =
                     filtered.ok_or(ClientError::Internal { what: "sums of products have no cells" })?;
-                filtered::merge(asked, (cells, filtered), task, found)?
+                filtered::merge(asked, (cells, filtered), task, (answer, found))?
             }
             _ => return Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
         };
@@ -335,7 +335,11 @@ fn counts(answer: &Answer<'_>, manifest: &Manifest) -> Result<AnswerCounts, Clie
             clear_bytes: answer.clear_len(),
             ..AnswerCounts::default()
         },
-        EncryptedHalf::Products(_) => AnswerCounts { rows: 1, ..AnswerCounts::default() },
+        EncryptedHalf::Products(sums) => AnswerCounts {
+            rows: sums.group_count.map_or(1, u64::from),
+            clear_bytes: answer.clear_len(),
+            ..AnswerCounts::default()
+        },
         EncryptedHalf::Rows(chunks) => AnswerCounts {
             rows: answer.clear_rows(manifest.rows).map_err(answer_error)?,
             regrouped: 0,

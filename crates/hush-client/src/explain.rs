@@ -179,8 +179,10 @@ impl OwnedTable {
             Task::Aggregate(task) if task.keys.is_empty() => {
                 AnswerCounts { rows: 1, ..AnswerCounts::default() }
             }
-            Task::Products(_) => AnswerCounts { rows: 1, ..AnswerCounts::default() },
-            Task::Aggregate(_) => {
+            Task::Products(task) if task.keys.is_empty() => {
+                AnswerCounts { rows: 1, ..AnswerCounts::default() }
+            }
+            Task::Aggregate(_) | Task::Products(_) => {
                 AnswerCounts { rows: groups.min(plan.cost.max_groups), ..AnswerCounts::default() }
             }
             Task::Rows(task) => {
@@ -207,7 +209,7 @@ impl OwnedTable {
     ) -> Result<Prediction, ClientError> {
         let manifest = self.manifest.manifest();
         let clear = clear_half_bytes(manifest, &plan.server, counts.rows)?;
-        let groups = if matches!(plan.server.task, Task::Aggregate(_)) { counts.rows } else { 0 };
+        let groups = if matches!(plan.server.task, Task::Rows(_)) { 0 } else { counts.rows };
         let (rows, regrouped) = (counts.rows, counts.regrouped);
         let expected = Expected { groups, rows, chunks: counts.chunks, clear };
         let shape = shape(manifest, &self.half);

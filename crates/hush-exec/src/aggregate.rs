@@ -74,12 +74,16 @@ fn blocks(job: &Job, task: &AggregateTask) -> Result<Vec<Block>, ExecError> {
     shape.blocks.into_iter().map(|block| Ok(Block { ring: table::ring(block.set)?, block })).collect()
 }
 
-fn max_groups(job: &Job, task: &AggregateTask) -> u64 {
+/// Most groups of an answer.
+pub(crate) fn max_groups(job: &Job, task: &AggregateTask) -> u64 {
     task.max_groups.min(job.limits.max_groups)
 }
 
 /// The groups: by one pass of our own where that does, else by the query engine.
-fn groups(
+///
+/// # Errors
+/// Any [`ExecError`] of the clear half.
+pub(crate) fn groups(
     job: &Job,
     scope: &Scope<'_>,
     masks: &MaskSet,
@@ -100,7 +104,10 @@ fn group(job: &Job, query: &GroupQuery, max_groups: u64) -> Result<Groups, ExecE
 }
 
 /// The clear half: of an answer the plan's outputs for each group, of a partial answer the groups.
-fn clear_half(
+///
+/// # Errors
+/// Any [`ExecError`] of the query engine.
+pub(crate) fn clear_half(
     job: &Job,
     query: &GroupQuery,
     extent: Extent,

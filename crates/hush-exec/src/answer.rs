@@ -182,6 +182,8 @@ impl<'a> BlockAnswers<'a> {
 /// Encrypted sums of products, of each run of chunks ([`product_runs`]).
 #[derive(Clone, Debug)]
 pub struct ProductsAnswer<'a> {
+    /// Number of groups, where the plan has keys; the clear half has as many rows.
+    pub group_count: Option<u32>,
     /// Numbers rising. An answer has all runs, a partial one those of which it covers a part.
     pub runs: Vec<ProductsRun<'a>>,
 }
@@ -191,7 +193,7 @@ pub struct ProductsAnswer<'a> {
 pub struct ProductsRun<'a> {
     /// The run's place among those of the table.
     pub number: u32,
-    /// An object for each sum of the plan: rounded as the plan says, in a partial answer with residues. In a dry run a plain sum.
+    /// An object for each sum of the plan, of groups for each of these in turn: rounded as the plan says, in a partial answer with residues. In a dry run a plain sum.
     pub objects: Vec<&'a [u8]>,
 }
 
@@ -308,7 +310,7 @@ pub(crate) fn aggregate_overhead(blocks: usize) -> u64 {
     (HEAD_BYTES + blocks * BLOCK_ENTRY_BYTES + CHECKSUM_BYTES) as u64
 }
 
-/// Bytes that a products answer of so many runs and sums takes beside its objects.
+/// Bytes that a products answer of so many runs, each with so many sums, takes beside its clear half and its objects.
 pub(crate) fn products_overhead(runs: usize, sums: usize, ranges: usize) -> u64 {
     let run_bytes = (RUN_ENTRY_BYTES + 4 * sums) as u64;
     let directory = (runs as u64).saturating_mul(run_bytes).saturating_add((ranges * RANGE_BYTES) as u64);

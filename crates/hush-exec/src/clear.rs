@@ -15,6 +15,7 @@ mod keys;
 pub(crate) mod masks;
 pub(crate) mod matching;
 pub(crate) mod merge;
+pub(crate) mod merged;
 mod opaque;
 mod order;
 mod outputs;

@@ -5,7 +5,8 @@
 //! these that fit the memory are read together. Then all their ring elements are evaluated block by block, on all threads: sums
 //! modulo `Q` do not depend on how they are cut.
 //!
-//! Rows that do not match the predicate, and deleted ones, are taken out by masks. Ring elements without a row that counts are left out.
+//! Rows that do not match the predicate, and deleted ones, are taken out by masks. Ring elements without a row that counts are left out. Clear conditions
+//! within a factor are masks too, and so are the groups of a task with keys: the sums of a group are those of all rows with its mask in every factor.
 //!
 //! A job over some of the parts gives a partial answer by the same way; [`combine`] adds them up.
 
@@ -17,13 +18,18 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use hush_plan::plan::ProductsTask;
+use datafusion::logical_expr::Expr;
+use hush_plan::plan::{AggregateTask, ProductsTask};
 use rayon::prelude::*;
 
 pub(crate) use self::combine::combine;
 use self::counted::Counting;
 use self::pieces::{Bounds, Piece, Span, pieces};
+use crate::aggregate;
 use crate::answer;
+use crate::clear::groups::{GroupQuery, Groups};
+use crate::clear::masks::{MaskSet, clear_task};
+use crate::clear::scalar::Scope;
 use crate::conform::{self, ProductRun, Strata};
 use crate::error::ExecError;
 use crate::job::{Extent, Job};
@@ -44,16 +50,22 @@ type Total<S> = <Running<S> as RunningProducts>::Total;
 /// Any [`ExecError`].
 pub(crate) fn run<S: Scheme>(job: &Job, task: &ProductsTask) -> Result<Vec<u8>, ExecError> {
     let (products, runs) = prepare(job, task)?;
-    let threads = job.workers.threads();
-    let memory = Running::<S>::memory_bytes(&products, threads)?.saturating_add(products.chunk_bytes());
-    if memory > job.limits.memory_bytes / 2 {
-        return Err(ExecError::MemoryLimit);
-    }
-    let covered = covered(&runs, &job.parts);
-    check_answer_size::<S>(job, &products, covered.len(), job.extent, &job.parts)?;
     let scope = job.scope();
     let predicate = job.predicate(&scope)?;
-    let counting = Counting::new(job, &scope, predicate.as_ref())?;
+    let asked = clear_task(task);
+    let masks = MaskSet::parse(&scope, predicate.as_ref(), &asked)?;
+    let grouped =
+        (!task.keys.is_empty()).then(|| Grouped::find(job, (&scope, predicate.as_ref()), &masks, &asked));
+    let grouped = grouped.transpose()?;
+    let products = match &grouped {
+        None => products,
+        Some(grouped) => products.in_groups(grouped.groups.count())?,
+    };
+    check_memory::<S>(job, &products, grouped.as_ref().map(|grouped| grouped.groups.count()))?;
+    let covered = covered(&runs, &job.parts);
+    let clear_bytes = grouped.as_ref().map_or(0, |grouped| grouped.clear.len());
+    check_answer_size::<S>(job, (&products, 1), (covered.len(), clear_bytes), job.extent, &job.parts)?;
+    let counting = Counting::new(job, masks, grouped.as_ref().map(|grouped| &grouped.groups));
     let work =
         Work::<S> { job, products: &products, counting: &counting, done: BTreeMap::new(), running: None };
     let mut done = job.workers.install(|| work.run(&runs))?;
@@ -63,7 +75,50 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &ProductsTask) -> Result<Vec<u8>, 
         let nothing = || Running::<S>::new(&products).finish(&products)?.encode(&products, job.extent);
         objects.push((number, done.remove(&number).map_or_else(nothing, Ok)?));
     }
-    answer::encode_products(&job.head(job.extent, &job.parts), task.sums.len(), &objects)
+    let groups = grouped.as_ref().map(|grouped| (&*grouped.clear, grouped.groups.count()));
+    answer::encode_products(&job.head(job.extent, &job.parts), task.sums.len(), groups, &objects)
+}
+
+/// The groups of a task with keys, and the clear half of its answer.
+struct Grouped {
+    groups: Groups,
+    clear: Vec<u8>,
+}
+
+impl Grouped {
+    /// Finds them.
+    ///
+    /// # Errors
+    /// Any [`ExecError`] of the clear half.
+    fn find(
+        job: &Job,
+        (scope, predicate): (&Scope<'_>, Option<&Expr>),
+        masks: &MaskSet,
+        asked: &AggregateTask,
+    ) -> Result<Self, ExecError> {
+        let query = GroupQuery::parse(scope, predicate, asked, job.workers.threads())?;
+        let query = match job.extent {
+            Extent::Whole => query,
+            Extent::Partial => query.over_parts(&job.clear)?.query,
+        };
+        let groups = aggregate::groups(job, scope, masks, &query, aggregate::max_groups(job, asked))?;
+        let clear = aggregate::clear_half(job, &query, job.extent, &groups.batch)?;
+        Ok(Self { groups, clear })
+    }
+}
+
+/// Refuses a task whose sums do not fit the memory; of groups those that are too many.
+fn check_memory<S: Scheme>(job: &Job, products: &Products, groups: Option<usize>) -> Result<(), ExecError> {
+    let threads = job.workers.threads();
+    let memory = Running::<S>::memory_bytes(products, threads)?.saturating_add(products.chunk_bytes());
+    let room = job.limits.memory_bytes / 2;
+    match groups {
+        _ if memory <= room => Ok(()),
+        Some(count) if count > 1 => {
+            Err(ExecError::GroupLimit { limit: (room / (memory / count as u64).max(1)).max(1) })
+        }
+        _ => Err(ExecError::MemoryLimit),
+    }
 }
 
 /// A task and its runs.
@@ -84,18 +139,21 @@ fn covered(runs: &[ProductRun], parts: &PartSet) -> Vec<u32> {
     (0..).zip(runs).filter(|(_, run)| has(run)).map(|(number, _)| number).collect()
 }
 
-/// Refuses an answer of so many runs that would be too large, before the encrypted work.
+/// Refuses an answer of so many groups and runs, with so many clear bytes, that would be too large, before the encrypted work.
 fn check_answer_size<S: Scheme>(
     job: &Job,
-    products: &Products,
-    runs: usize,
+    (products, groups): (&Products, usize),
+    (runs, clear_bytes): (usize, usize),
     extent: Extent,
     parts: &PartSet,
 ) -> Result<(), ExecError> {
     let head = job.head(extent, parts);
     let ranges = head.parts.as_ref().map_or(0, |parts| parts.ranges().len());
-    let objects = products.run_bytes::<Total<S>>(extent).saturating_mul(runs as u64);
-    let found = objects.saturating_add(answer::products_overhead(runs, products.task.sums.len(), ranges));
+    let objects = products.run_bytes::<Total<S>>(extent).saturating_mul((runs * groups) as u64);
+    let overhead = answer::products_overhead(runs, groups * products.task.sums.len(), ranges);
+    // The clear half of a partial answer is not that of the answer.
+    let clear_bytes = if extent == Extent::Whole { clear_bytes as u64 } else { 0 };
+    let found = objects.saturating_add(overhead).saturating_add(clear_bytes);
     let limit = head.max_bytes;
     if found > limit { Err(ExecError::AnswerLimit { found, limit }) } else { Ok(()) }
 }
@@ -149,10 +207,11 @@ impl<S: Scheme> Work<'_, S> {
         job.stop.check()?;
         let read = |span: &Span<'_>| span.read(&products.columns, &job.stop);
         let rows: Vec<_> = piece.spans.par_iter().map(read).collect::<Result<_, _>>()?;
-        let chunks = piece.spans.iter().zip(&rows).flat_map(|(span, rows)| {
-            let inputs = span.inputs(&job.snapshot, &products.columns, rows);
-            inputs.map(|(input, counted)| ProductChunk { input, counted })
-        });
+        let chunks = piece
+            .spans
+            .iter()
+            .zip(&rows)
+            .flat_map(|(span, rows)| span.inputs(&job.snapshot, &products.columns, rows));
         let chunks: Vec<ProductChunk<'_>> = chunks.collect();
         let (_, sums) = self.running.get_or_insert_with(|| (piece.run, Running::<S>::new(products)));
         sums.absorb(products, &chunks, &job.stop)

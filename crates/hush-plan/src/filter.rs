@@ -24,14 +24,15 @@ pub use altered::{altered, forget_lost};
 pub(crate) use cells::SumOfCells;
 use cells::{flag_of_cell, sums_of_cells};
 pub use code::Code;
+use condition::Columns;
 pub(crate) use term::{Space, Term};
 
-use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, compile_on, lanes_over, view_of};
+use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, lanes_over};
 use crate::derived::Derived;
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
-use crate::one_hot::is_wanted;
+use crate::one_hot::{compile_by_keys, is_wanted};
 use crate::packing::slots::{FILTER_PRIME, has_slots};
 use crate::quantity::Quantity;
 use crate::schema::cube::{Cube, Dimension};
@@ -265,7 +266,7 @@ impl Needs {
     }
 }
 
-const OTHER_CONDITION: &str = "its condition is not made of comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
+const OTHER_CONDITION: &str = "its condition is not made of clear conditions and comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
 const NO_ROW: &str = "no row can match its condition";
 const OTHER_SUMS: &str =
     "it is not made of sums of what the schema measures, in groups of columns for \"filter\"";
@@ -276,6 +277,10 @@ pub(crate) struct Asked {
     pub(crate) filter: Option<Expr>,
     /// The polynomial of the rest.
     pub(crate) condition: Term,
+    /// The clear conditions that it names by their places here.
+    pub(crate) masks: Vec<Expr>,
+    /// Names of the clear columns that the rest reads: rows are grouped by them.
+    pub(crate) keys: Vec<String>,
     /// The cells of the columns that the rest of the question reads.
     pub(crate) shape: CubeShape,
     /// What is added up to the cells in which rows can match.
@@ -296,8 +301,12 @@ pub(crate) fn compile(
     let conditions = query.filter.iter().flat_map(conjuncts);
     let (clear, hidden): (Vec<&Expr>, Vec<&Expr>) =
         conditions.partition(|condition| matches!(encrypted_in(schema, condition, Clause::Where), Ok(None)));
-    let polynomial = |members: &[&Expr]| match members.iter().copied().cloned().reduce(and) {
-        Some(condition) => condition::polynomial(&shape.codes, &condition).ok_or(OTHER_CONDITION),
+    let mut masks = Vec::new();
+    let mut polynomial = |members: &[&Expr]| match members.iter().copied().cloned().reduce(and) {
+        Some(condition) => {
+            let columns = Columns { schema, codes: &shape.codes };
+            condition::polynomial(columns, &condition, &mut masks).ok_or(OTHER_CONDITION)
+        }
         None => Ok(Term::Constant(1)),
     };
     let rest = Query { filter: None, ..query.clone() };
@@ -310,7 +319,7 @@ pub(crate) fn compile(
     let is_key = |name: &String| keys.contains(name);
     let is_free = |name: &String| is_used(name) && !summed.contains(&name.as_str());
     let choices: [&dyn Fn(&String) -> bool; 3] = [&is_key, &|name| is_key(name) || is_free(name), &is_used];
-    let (cube, on_cells) = choices
+    let (cube, keys, on_cells) = choices
         .into_iter()
         .find_map(|is_axis| on_cells(schema, shape, &rest, rows, is_axis))
         .ok_or(OTHER_SUMS)?;
@@ -322,7 +331,7 @@ pub(crate) fn compile(
     match condition {
         // A formula that reads nothing would tell the server so.
         Term::Constant(0) => return Err(NO_ROW),
-        Term::Constant(_) if cube.axes.is_empty() => {
+        ref decided if decided.degree() == 0 && cube.axes.is_empty() => {
             return Err("it has no condition on a column for \"filter\", and no group by one");
         }
         _ => {}
@@ -335,22 +344,23 @@ pub(crate) fn compile(
     }
     // Without a condition, rows of all cells are rows of the table, and a sum over them reads nothing hidden.
     let cells = sums_of_cells((shape, &cube), &left, condition.degree() > 0).ok_or(OTHER_SUMS)?;
-    Ok(Asked { filter: clear.into_iter().cloned().reduce(and), condition, shape: cube, cells, on_cells })
+    let filter = clear.into_iter().cloned().reduce(and);
+    Ok(Asked { filter, condition, masks, keys, shape: cube, cells, on_cells })
 }
 
-/// A query without its condition, on the cells of some of the columns that have flags.
+/// A query without its condition, on the cells of some of the columns that have flags, in each group of the clear columns that it reads.
 fn on_cells(
     schema: &Schema,
     shape: &FilterShape,
     query: &Query,
     rows: u64,
     is_axis: &dyn Fn(&String) -> bool,
-) -> Option<(CubeShape, OnCells)> {
+) -> Option<(CubeShape, Vec<String>, OnCells)> {
     let by: Vec<Dimension> = schema.all_filters().into_iter().filter(|by| is_axis(&by.column)).collect();
     let cube = cells_of(schema, shape, &by)?;
-    let view = view_of(schema, &Cube { by, sum: schema.all_measures(), max_cell_rows: None }).ok()?;
-    let on_cells = compile_on(&view, &cube, query, rows)?;
-    Some((cube, on_cells))
+    let declared = Cube { by, sum: schema.all_measures(), max_cell_rows: None };
+    let (keys, on_cells) = compile_by_keys(schema, (&declared, &cube), query, rows)?;
+    Some((cube, keys, on_cells))
 }
 
 /// The cells of some of a schema's columns for conditions, with all that is measured; `None` if there are none such, or too many.

@@ -82,6 +82,15 @@ pub(crate) fn of_query(
         Task::Aggregate(task) => aggregate(&mut graph, query, encodings, task, selected),
         Task::Products(task) => {
             let condition = vec![format!("{} encoded columns", task.columns.len())];
+            let selected = match &*task.keys {
+                [] => selected,
+                _ => graph.node(
+                    Actor::ServerClear,
+                    "group rows",
+                    by(owner.filtered.iter().flat_map(|sums| sums.keys.clone()).collect()),
+                    &[selected],
+                ),
+            };
             let flags = graph.node(Actor::ServerEncrypted, "multiply flags", condition, &[selected]);
             graph.node(
                 Actor::ServerEncrypted,
@@ -101,7 +110,8 @@ pub(crate) fn of_query(
     if secret > 0 {
         let lines = vec![match task {
             Task::Aggregate(_) => format!("{} for each group", counted(secret, "value")),
-            Task::Products(_) => counted(secret, "sum"),
+            Task::Products(task) if task.keys.is_empty() => counted(secret, "sum"),
+            Task::Products(_) => format!("{} for each group", counted(secret, "sum")),
             Task::Rows(_) => format!("{} for each row", counted(secret, "value")),
         }];
         last = graph.node(Actor::Owner, "decrypt", lines, &[last]);

@@ -195,9 +195,21 @@ pub(crate) fn compile(
     if !shape.axes.iter().any(|axis| used.contains(&axis.column)) {
         return None;
     }
+    let (keys, on_cells) = compile_by_keys(schema, (group, shape), &query, rows)?;
+    Some(Asked { query, filter, keys, on_cells })
+}
+
+/// A query over the cells of a cube in each group of the clear columns that it reads, with the names of these.
+pub(crate) fn compile_by_keys(
+    schema: &Schema,
+    (cube, shape): (&Cube, &CubeShape),
+    query: &Query,
+    rows: u64,
+) -> Option<(Vec<String>, OnCells)> {
+    let used = query.columns();
     // Clear columns that are added up may be keys as well, but not both at once.
-    let (keys, on_cells) = [false, true].into_iter().find_map(|are_keys| {
-        let mut view = view_of(schema, group).ok()?;
+    [false, true].into_iter().find_map(|are_keys| {
+        let mut view = view_of(schema, cube).ok()?;
         let mut keys = Vec::new();
         for (column, declared) in view.columns.iter_mut().zip(schema.all_clear().columns) {
             let is_clear = schema.protected(Protection::Clear).any(|clear| clear.name == declared.name);
@@ -207,7 +219,6 @@ pub(crate) fn compile(
                 *column = declared;
             }
         }
-        Some((keys, compile_on(&view, shape, &query, rows)?))
-    })?;
-    Some(Asked { query, filter, keys, on_cells })
+        Some((keys, compile_on(&view, shape, query, rows)?))
+    })
 }

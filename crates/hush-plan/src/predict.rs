@@ -201,6 +201,21 @@ impl TableShape {
         self.parts.iter().filter(is_summed).flat_map(PartShape::chunks).collect()
     }
 
+    /// How many ring elements of a degree there are, and into how many runs of so many the chunks of each domain fall.
+    pub(crate) fn product_runs(&self, degree: u64, most: u64) -> (u64, u64) {
+        let (mut elements, mut runs) = (0, 0);
+        for domain in self.domains().iter().copied() {
+            let mut run = 0;
+            for rows in self.chunks_of(domain, &[]) {
+                let more = rows.div_ceil(degree);
+                elements += more;
+                runs += u64::from(run == 0 || run + more > most);
+                run = if run + more > most { more } else { run + more };
+            }
+        }
+        (elements, runs)
+    }
+
     /// The generations of parts that lack an encoding.
     fn without(&self, id: EncodingId) -> &[u32] {
         self.lacking.get(&id).map_or(&[], Vec::as_slice)
@@ -307,7 +322,7 @@ impl TableShape {
 /// The data that decide an answer's size beside the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Groups of an aggregate answer.
+    /// Groups of an aggregate answer, or of one on products.
     pub groups: u64,
     /// Rows of a rows answer.
     pub rows: u64,
@@ -335,7 +350,7 @@ pub struct Prediction {
     pub bytes_down: u64,
     /// Whether `bytes_down` is certain for the groups or chunks that were assumed.
     pub bytes_down_exact: bool,
-    /// Encrypted bytes for each group (aggregate) or each full chunk (rows).
+    /// Encrypted bytes for each group (aggregate, and products with groups), each run of chunks (products) or each full chunk (rows).
     pub bytes_each: u64,
     /// Bytes that an answer takes whatever the number of groups or chunks: head, blocks' directory, checksum.
     pub bytes_fixed: u64,
@@ -343,7 +358,7 @@ pub struct Prediction {
     pub clear_half: ClearBytes,
     /// Bytes of evaluation keys: 0, because no plan of today switches keys.
     pub key_bytes: u64,
-    /// Groups that were assumed; 0 for a rows task.
+    /// Groups that were assumed; 0 for a task without.
     pub groups: u64,
     /// Chunks of which encrypted columns are read.
     pub chunks_read: u64,
@@ -385,13 +400,14 @@ pub fn predict(
     let parts = shape.looked_at(limit, threads);
     let counted = match &plan.task {
         Task::Aggregate(task) => count::aggregate(plan, task, encodings, shape, expected.groups)?,
-        Task::Products(task) => count::products(plan, task, encodings, shape)?,
+        Task::Products(task) => count::products(plan, task, encodings, shape, task.groups(expected.groups))?,
         Task::Rows(task) => count::rows(plan, task, encodings, shape, rows_of(parts), expected)?,
     };
     let (directory, each_overhead) = match &plan.task {
         Task::Aggregate(_) => (counted.blocks.len() as u64 * BLOCK_ENTRY_BYTES, 0),
         Task::Products(task) => {
-            (counted.answers * (PRODUCT_ENTRY_BYTES + OBJECT_LENGTH_BYTES * task.sums.len() as u64), 0)
+            let objects = task.groups(expected.groups) * task.sums.len() as u64;
+            (counted.answers * (PRODUCT_ENTRY_BYTES + OBJECT_LENGTH_BYTES * objects), 0)
         }
         Task::Rows(task) if task.object_count() == 0 => (0, 0),
         Task::Rows(task) => (0, CHUNK_ENTRY_BYTES + OBJECT_LENGTH_BYTES * task.object_count() as u64),
@@ -407,7 +423,12 @@ pub fn predict(
         .saturating_add(bytes_fixed)
         .saturating_add(asked.map_or(0, Asked::answer_bytes))
         .saturating_add(expected.clear.bytes);
-    let queries = u64::from(matches!(plan.task, Task::Aggregate(_)));
+    let has_groups = match &plan.task {
+        Task::Aggregate(_) => true,
+        Task::Products(task) => !task.keys.is_empty(),
+        Task::Rows(_) => false,
+    };
+    let queries = u64::from(has_groups);
     let mut work = Work { queries, ..Work::default() };
     counted.blocks.iter().for_each(|block| work.add(block.work));
     work.add(counted.clear);
@@ -436,7 +457,7 @@ pub fn predict(
     let chunks_held = parts.iter().map(chunk_of).max().unwrap_or(0).saturating_mul(threads as u64);
     let items_of_owner = match &plan.task {
         Task::Aggregate(_) => expected.groups,
-        Task::Products(task) => counted.answers * task.sums.len() as u64,
+        Task::Products(task) => counted.answers * task.sums.len() as u64 * task.groups(expected.groups),
         Task::Rows(_) => expected.chunks.len() as u64,
     };
     Ok(Prediction {
@@ -447,7 +468,7 @@ pub fn predict(
         bytes_fixed,
         clear_half: expected.clear,
         key_bytes: 0,
-        groups: if matches!(plan.task, Task::Aggregate(_)) { expected.groups } else { 0 },
+        groups: if has_groups { expected.groups } else { 0 },
         chunks_read: counted.chunks_read,
         busy_threads: (threads as u64).min(counted.chunks_read).max(1),
         owner_threads: (threads as u64).min(items_of_owner).max(1),

@@ -64,7 +64,10 @@ pub(crate) fn of_query(
             say(Actor::Owner, merge(task, owner).into_iter().chain(last(query)).collect());
         }
         Task::Products(task) => {
-            say(Actor::ServerClear, keep.into_iter().collect());
+            let keys = owner.filtered.iter().flat_map(|sums| &sums.keys).cloned().collect::<Vec<_>>();
+            let groups = (!keys.is_empty()).then(|| format!("split them by {}", keys.join(", ")));
+            let masks = task.masks.iter().map(|condition| format!("find the rows with {condition}"));
+            say(Actor::ServerClear, keep.into_iter().chain(groups).chain(masks).collect());
             let columns = task.columns.len();
             let plural = if task.sums.len() == 1 { "sum" } else { "sums" };
             let multiply = format!(

@@ -40,6 +40,8 @@ pub enum Factor {
     Constant(i64),
     /// The factor with this number in the list, which stands before this one.
     Earlier(usize),
+    /// The mask with this number, of those that an element has for factors.
+    Mask(usize),
     /// Their sum.
     Add(Box<Factor>, Box<Factor>),
     /// Their difference.
@@ -75,6 +77,8 @@ pub struct StoredElement<'a> {
     pub bodies: &'a [Body<'a>],
     /// What every factor is multiplied by in this element: the slots that count. `None` for all of them.
     pub mask: Option<&'a Poly<Eval>>,
+    /// Messages that factors name, without any error: as many as the task is of.
+    pub masks: &'a [Poly<Eval>],
 }
 
 /// A task on some ring elements.
@@ -89,14 +93,18 @@ pub struct ProductSums<'a> {
 }
 
 impl ProductTask {
-    /// A task on elements with so many bodies.
+    /// A task on elements with so many bodies and masks for factors.
     ///
     /// # Errors
     /// [`RlweError::NoSuchOperand`] for numbers of bodies or factors that are not there, [`RlweError::ProductDegree`] for too many factors in a
     /// product.
-    pub fn new(factors: &[Factor], sums: Vec<ProductSum>, bodies: usize) -> Result<Self, RlweError> {
+    pub fn new(
+        factors: &[Factor],
+        sums: Vec<ProductSum>,
+        (bodies, masks): (usize, usize),
+    ) -> Result<Self, RlweError> {
         let measures: Vec<usize> = sums.iter().filter_map(|sum| sum.measure).collect();
-        let steps = Steps::new(factors, &measures, bodies)?;
+        let steps = Steps::new(factors, &measures, (bodies, masks))?;
         for sum in &sums {
             steps.components_of(*sum)?;
         }
@@ -113,7 +121,7 @@ impl<'a> ProductSums<'a> {
     /// The task on these elements.
     ///
     /// # Errors
-    /// [`RlweError::NoSuchOperand`] for an element with another number of bodies; [`RlweError::Ring`] for a body over another ring, or without this
+    /// [`RlweError::NoSuchOperand`] for an element with another number of bodies or masks; [`RlweError::Ring`] for a body over another ring, or without this
     /// ring element.
     pub fn new(
         ring: &'a Ring,
@@ -125,7 +133,12 @@ impl<'a> ProductSums<'a> {
             if bodies != found {
                 return Err(RlweError::NoSuchOperand { found, bodies });
             }
-            let of_mask = element.mask.map(|mask| mask.ring().param_code());
+            let (found, bodies) = (task.steps.masks(), element.masks.len());
+            if bodies != found {
+                return Err(RlweError::NoSuchOperand { found, bodies });
+            }
+            let of_mask = element.mask.iter().copied().chain(element.masks);
+            let of_mask = of_mask.map(|mask| mask.ring().param_code());
             for left in element.bodies.iter().map(Body::param_code).chain(of_mask) {
                 let right = ring.param_code();
                 if left != right {

@@ -3,11 +3,12 @@
 //! as those of a cube do: a table in memory in which nothing is encrypted, and a row of which stands for many.
 
 use arrow::record_batch::RecordBatch;
-use hush_exec::answer::{ProductsAnswer, product_runs};
+use hush_exec::answer::{Answer, ProductsAnswer, product_runs};
 use hush_keys::PhaseLimit;
 use hush_plan::plan::{CellsQuery, FilteredSums, ProductsTask};
 
 use super::cells::{are_of_some_rows, of_cells, read_part};
+use super::one_hot::clear_groups;
 use super::{Asked, gathered};
 use crate::cube::Sums;
 use crate::error::ClientError;
@@ -25,42 +26,50 @@ pub(super) fn merge(
     asked: &Asked<'_>,
     (cells, filtered): (&CellsQuery, &FilteredSums),
     task: &ProductsTask,
-    answer: &ProductsAnswer<'_>,
+    (answer, products): (&Answer<'_>, &ProductsAnswer<'_>),
 ) -> Result<RecordBatch, ClientError> {
     let Asked { table, .. } = *asked;
-    let manifest = table.manifest.manifest();
-    let found = sums_of(asked, filtered, task, answer)?;
+    let (keys, rows) = match products.group_count {
+        None if filtered.keys.is_empty() => (Vec::new(), vec![table.manifest.manifest().living_rows()]),
+        Some(count) if !filtered.keys.is_empty() => clear_groups(table, &filtered.keys, answer, count)?,
+        _ => return Err(ClientError::Answer { what: "its groups are not those of the plan".into() }),
+    };
+    let found = sums_of(asked, filtered, (task, rows.len()), products)?;
     let whole = hush_plan::filter::cells_by(&table.half.schema, &filtered.by);
     let missing = || ClientError::Internal { what: "a sum under a condition has no place" };
     let shape = read_part(&whole.ok_or_else(missing)?, cells);
-    let mut sums = Sums::zeros(&shape);
-    for (sum, number) in filtered.sums.iter().zip(found) {
-        let lane = match sum.lane.checked_sub(1) {
-            None => Some(&mut sums.rows),
-            Some(lane) => sums.lanes.get_mut(lane),
-        };
-        let lane = lane.ok_or_else(missing)?;
-        let weighed = number.checked_mul(1_i128 << sum.shift.min(126)).ok_or(ClientError::Overflow)?;
-        for share in &sum.cells {
-            let place = lane.get_mut(share.cell).ok_or_else(missing)?;
-            let more = weighed.checked_mul(share.weight.into()).ok_or(ClientError::Overflow)?;
-            *place = place.checked_add(more).ok_or(ClientError::Overflow)?;
+    let groups = rows.iter().zip(found).map(|(rows, found)| {
+        let mut sums = Sums::zeros(&shape);
+        for (sum, number) in filtered.sums.iter().zip(found) {
+            let lane = match sum.lane.checked_sub(1) {
+                None => Some(&mut sums.rows),
+                Some(lane) => sums.lanes.get_mut(lane),
+            };
+            let lane = lane.ok_or_else(missing)?;
+            let weighed = number.checked_mul(1_i128 << sum.shift.min(126)).ok_or(ClientError::Overflow)?;
+            for share in &sum.cells {
+                let place = lane.get_mut(share.cell).ok_or_else(missing)?;
+                let more = weighed.checked_mul(share.weight.into()).ok_or(ClientError::Overflow)?;
+                *place = place.checked_add(more).ok_or(ClientError::Overflow)?;
+            }
         }
-    }
-    if !are_of_some_rows(&shape, &sums, manifest.living_rows()) {
-        return Err(ClientError::Answer { what: "its sums are not those of its rows".into() });
-    }
-    let table_of_cells = of_cells(asked, (&shape, &[sums]), &[], cells)?;
+        match are_of_some_rows(&shape, &sums, *rows) {
+            true => Ok(sums),
+            false => Err(ClientError::Answer { what: "its sums are not those of its rows".into() }),
+        }
+    });
+    let groups = groups.collect::<Result<Vec<Sums>, ClientError>>()?;
+    let table_of_cells = of_cells(asked, (&shape, &groups), &keys, cells)?;
     gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
 }
 
-/// What each sum of a task is over all runs of chunks.
+/// What each sum of a task is over all runs of chunks, of so many groups one after another.
 fn sums_of(
     asked: &Asked<'_>,
     filtered: &FilteredSums,
-    task: &ProductsTask,
+    (task, groups): (&ProductsTask, usize),
     answer: &ProductsAnswer<'_>,
-) -> Result<Vec<i128>, ClientError> {
+) -> Result<Vec<Vec<i128>>, ClientError> {
     let Asked { table, .. } = *asked;
     let manifest = table.manifest.manifest();
     let other = || ClientError::Answer { what: "its sums are of other parts of the table".into() };
@@ -68,15 +77,15 @@ fn sums_of(
     let degree = table.keys.present().columns.get(*first)?.ring().degree();
     let runs = product_runs(manifest, degree, task.elements);
     let numbered = answer.runs.iter().map(|run| run.number).eq(0..runs.len() as u32);
-    let has_all = answer.runs.iter().all(|run| run.objects.len() == task.sums.len());
+    let has_all = answer.runs.iter().all(|run| run.objects.len() == groups * task.sums.len());
     if !numbered || !has_all || filtered.sums.len() != task.sums.len() {
         return Err(other());
     }
-    let mut totals = vec![0_i128; task.sums.len()];
+    let mut totals = vec![vec![0_i128; task.sums.len()]; groups];
     for (run, found) in runs.iter().zip(&answer.runs) {
         let key = table.keys.of(manifest, run.domain)?.columns.get(*first)?;
-        let sums = found.objects.iter().zip(&task.sums).zip(&filtered.sums);
-        let sums = sums.map(|((object, sum), read)| SumOfProducts {
+        let sums = found.objects.iter().zip(task.sums.iter().zip(&filtered.sums).cycle());
+        let sums = sums.map(|(object, (sum, read))| SumOfProducts {
             object,
             bits: &sum.bits,
             limit: PhaseLimit::from_log2(read.phase_log2),
@@ -86,7 +95,8 @@ fn sums_of(
         // What the slots behind the rows add where no mask leaves them out.
         let slots = u64::from(run.elements) * degree as u64;
         let behind = if filtered.is_masked { 0 } else { slots.saturating_sub(run.rows) };
-        for ((total, sum), read) in totals.iter_mut().zip(opened).zip(&filtered.sums) {
+        let totals = totals.iter_mut().flatten().zip(filtered.sums.iter().cycle());
+        for ((total, read), sum) in totals.zip(opened) {
             let here = sum - i128::from(behind) * i128::from(read.padding);
             *total = total.checked_add(here).ok_or(ClientError::Overflow)?;
         }

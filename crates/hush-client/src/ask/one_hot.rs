@@ -21,6 +21,7 @@ use super::{Asked, answer_error, gathered};
 use crate::cube::Sums;
 use crate::error::ClientError;
 use crate::number::Number;
+use crate::table::OwnedTable;
 
 /// Builds `merged`, as for sums of a server, from cells.
 ///
@@ -42,12 +43,7 @@ pub(super) fn merge(
     let declared = schema.all_groups();
     let whole = declared.get(cells.place).and_then(|group| one_hot::shape(schema, group).ok());
     let whole = whole.ok_or_else(missing)?;
-    let clear = answer.clear(0).map_err(answer_error)?;
-    if clear.num_columns() != hidden.keys.len() + 1 {
-        return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
-    }
-    let counts = clear.columns().last().map(integers).transpose()?;
-    let rows = group_rows(table.manifest.manifest().living_rows(), counts.as_ref(), sums.group_count)?;
+    let (keys, rows) = clear_groups(table, &hidden.keys, answer, sums.group_count)?;
     let owner = OwnerPlan {
         bounds: Bounds { sums: hidden.bounds.clone(), ..Bounds::default() },
         ..OwnerPlan::default()
@@ -62,14 +58,33 @@ pub(super) fn merge(
         Ok(narrowed((&whole, &found), &shape, cells))
     });
     let groups = groups.collect::<Result<Vec<Sums>, ClientError>>()?;
-    let open = schema.all_clear();
-    let keys = hidden.keys.iter().zip(clear.columns()).map(|(name, array)| {
+    let table_of_cells = of_cells(asked, (&shape, &groups), &keys, cells)?;
+    gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
+}
+
+/// The clear half of an answer in groups of these columns: the keys, and the rows of each group.
+///
+/// # Errors
+/// [`ClientError::Answer`] for another clear half.
+pub(super) fn clear_groups(
+    table: &OwnedTable,
+    names: &[String],
+    answer: &Answer<'_>,
+    group_count: u32,
+) -> Result<(Vec<(Column, ArrayRef)>, Vec<u64>), ClientError> {
+    let missing = || ClientError::Internal { what: "the plan asks for groups that the schema lacks" };
+    let clear = answer.clear(0).map_err(answer_error)?;
+    if clear.num_columns() != names.len() + 1 {
+        return Err(ClientError::Answer { what: "its clear half has another number of columns".into() });
+    }
+    let counts = clear.columns().last().map(integers).transpose()?;
+    let rows = group_rows(table.manifest.manifest().living_rows(), counts.as_ref(), group_count)?;
+    let open = table.half.schema.all_clear();
+    let keys = names.iter().zip(clear.columns()).map(|(name, array)| {
         let column = open.columns.iter().find(|column| column.name == *name).ok_or_else(missing)?;
         Ok((column.clone(), cast(array, &arrow_type(column.kind))?))
     });
-    let keys = keys.collect::<Result<Vec<(Column, ArrayRef)>, ClientError>>()?;
-    let table_of_cells = of_cells(asked, (&shape, &groups), &keys, cells)?;
-    gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
+    Ok((keys.collect::<Result<_, ClientError>>()?, rows))
 }
 
 /// The sums of all cells of a group, from the numbers in whose places they stand. Lanes that the query does not read are 0.

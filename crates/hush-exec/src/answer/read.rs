@@ -79,11 +79,14 @@ impl<'a> Answer<'a> {
         let encrypted = match kind {
             Kind::Aggregate if head.second != 0 => return Err(AnswerError::Field),
             Kind::Aggregate => EncryptedHalf::Aggregate(aggregate(&head, directory.0, content.0)?),
-            // A kind that had no version before, and that has no clear half.
-            Kind::Products if head.second != 0 || head.version != VERSION || !clear.is_empty() => {
+            // A kind that had no version before. Without a clear half there are no groups.
+            Kind::Products if head.version != VERSION || (clear.is_empty() && head.second != 0) => {
                 return Err(AnswerError::Field);
             }
-            Kind::Products => EncryptedHalf::Products(products(&head, directory.0, content.0)?),
+            Kind::Products => {
+                let groups = (!clear.is_empty()).then_some(head.second);
+                EncryptedHalf::Products(products(&head, groups, directory.0, content.0)?)
+            }
             Kind::Rows => EncryptedHalf::Rows(rows(&head, directory.0, content.0)?),
         };
         Ok((
@@ -112,22 +115,17 @@ impl<'a> Answer<'a> {
     }
 
     /// The clear half: columns `k0…`, `c0…` with one row per group, or `row`, `c0…` with one row per matching
-    /// row of a table of `rows` rows; of products nothing. Names, types and the number of columns are the server's statement; compare them with the plan.
+    /// row of a table of `rows` rows; of products without groups nothing. Names, types and the number of columns are the server's statement; compare them with the plan.
     ///
     /// # Errors
     /// [`AnswerError::Clear`], also if an aggregate answer has not one row per group, or a row lies outside the table.
     pub fn clear(&self, rows: u64) -> Result<RecordBatch, AnswerError> {
         match &self.encrypted {
-            EncryptedHalf::Aggregate(answer) => {
-                // Each group has a count of eight bytes.
-                let batch = read_clear(self.clear, self.clear.len() / 8)?;
-                if batch.num_rows() == answer.group_count as usize {
-                    Ok(batch)
-                } else {
-                    Err(AnswerError::Clear)
-                }
-            }
-            EncryptedHalf::Products(_) => Ok(RecordBatch::new_empty(Arc::new(Schema::empty()))),
+            EncryptedHalf::Aggregate(answer) => self.clear_of_groups(answer.group_count),
+            EncryptedHalf::Products(answer) => match answer.group_count {
+                Some(count) => self.clear_of_groups(count),
+                None => Ok(RecordBatch::new_empty(Arc::new(Schema::empty()))),
+            },
             EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
                 read_clear(self.clear, self.clear.len() / 8)
             }
@@ -136,6 +134,13 @@ impl<'a> Answer<'a> {
                 numbers.before(&columns).map_err(|_| AnswerError::Clear)
             }
         }
+    }
+
+    /// A clear half with a row for each of so many groups.
+    fn clear_of_groups(&self, count: u32) -> Result<RecordBatch, AnswerError> {
+        // Each group has a count of eight bytes.
+        let batch = read_clear(self.clear, self.clear.len() / 8)?;
+        if batch.num_rows() == count as usize { Ok(batch) } else { Err(AnswerError::Clear) }
     }
 
     /// The clear half of an answer to a rows task of a table of `rows` rows: the numbers of the matching rows, and the columns `c0…`.
@@ -159,7 +164,7 @@ impl<'a> Answer<'a> {
     pub fn clear_rows(&self, rows: u64) -> Result<u64, AnswerError> {
         match &self.encrypted {
             EncryptedHalf::Aggregate(answer) => Ok(answer.group_count.into()),
-            EncryptedHalf::Products(_) => Ok(0),
+            EncryptedHalf::Products(answer) => Ok(answer.group_count.map_or(0, u64::from)),
             EncryptedHalf::Rows(_) if self.version == NUMBERS_IN_COLUMN => {
                 Ok(self.clear(rows)?.num_rows() as u64)
             }
@@ -310,10 +315,13 @@ fn rows<'a>(
 
 fn products<'a>(
     head: &Head<'_>,
+    group_count: Option<u32>,
     directory: &'a [u8],
     content: &'a [u8],
 ) -> Result<ProductsAnswer<'a>, AnswerError> {
-    let entry_bytes = u64::from(head.first).saturating_mul(4).saturating_add(RUN_ENTRY_BYTES as u64);
+    let objects = u64::from(head.first).checked_mul(group_count.map_or(1, u64::from));
+    let objects = objects.ok_or(AnswerError::Field)?;
+    let entry_bytes = objects.saturating_mul(4).saturating_add(RUN_ENTRY_BYTES as u64);
     let expected = u64::from(head.items).checked_mul(entry_bytes).ok_or(AnswerError::Field)?;
     same_length(directory.len(), expected)?;
     let mut content = Slices(content);
@@ -325,11 +333,11 @@ fn products<'a>(
         if last.replace(number).is_some_and(|last| last >= number) {
             return Err(AnswerError::Field);
         }
-        let objects = (0..head.first).map(|_| content.take(u64::from(entry.u32()?)));
+        let objects = (0..objects).map(|_| content.take(u64::from(entry.u32()?)));
         runs.push(ProductsRun { number, objects: objects.collect::<Result<_, _>>()? });
     }
     same_length(content.0.len(), 0)?;
-    Ok(ProductsAnswer { runs })
+    Ok(ProductsAnswer { group_count, runs })
 }
 
 /// Bytes not yet read.

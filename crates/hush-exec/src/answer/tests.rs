@@ -75,7 +75,7 @@ fn rows_under(head: &AnswerHead) -> Vec<u8> {
 
 fn products_under(head: &AnswerHead) -> Vec<u8> {
     let runs = [(0, vec![vec![1; 5], vec![2; 6]]), (3, vec![vec![3; 5], vec![4; 6]])];
-    encode_products(head, 2, &runs).unwrap()
+    encode_products(head, 2, None, &runs).unwrap()
 }
 
 /// Repairs the checksum, so that the bytes behind it are parsed.
@@ -144,7 +144,7 @@ fn products_answers_round_trip_and_have_no_clear_half() {
     // A clear half, which only the checksum and the lengths could hide.
     let clear = assembled_with_clear();
     assert_eq!(Answer::decode(&clear, 1 << 20).map(drop), Err(AnswerError::Field));
-    let error = encode_products(&head(), 1, &[(0, Vec::new())]).unwrap_err();
+    let error = encode_products(&head(), 1, None, &[(0, Vec::new())]).unwrap_err();
     assert_eq!(error.code(), "HUSH-E099");
 }
 

@@ -125,19 +125,23 @@ pub(crate) fn encode_rows(
     assemble(head, &counts, (&directory, clear, section), &objects)
 }
 
-/// Puts an answer on products together: the numbers of runs, rising, with an object for each of so many sums.
+/// Puts an answer on products together: the numbers of runs, rising, with an object for each of so many sums; of groups for each of these in turn, with
+/// their clear half.
 ///
 /// # Errors
 /// [`ExecError::AnswerLimit`]; [`ExecError::Internal`] for another number of objects.
 pub(crate) fn encode_products(
     head: &AnswerHead,
     sum_count: usize,
+    groups: Option<(&[u8], usize)>,
     runs: &[(u32, Vec<Vec<u8>>)],
 ) -> Result<Vec<u8>, ExecError> {
+    let (clear, group_count) = groups.unwrap_or_default();
+    let object_count = sum_count * groups.map_or(1, |(_, count)| count);
     let mut directory = Vec::new();
     let mut objects: Vec<&[u8]> = Vec::new();
     for (number, sums) in runs {
-        if sums.len() != sum_count {
+        if sums.len() != object_count {
             return Err(ExecError::Internal { place: "objects of a run" });
         }
         directory.extend_from_slice(&number.to_le_bytes());
@@ -146,9 +150,13 @@ pub(crate) fn encode_products(
             objects.push(object);
         }
     }
-    let counts =
-        Counts { kind: Kind::Products, items: runs.len() as u32, first: sum_count as u32, second: 0 };
-    assemble(head, &counts, (&directory, &[], &Section::default()), &objects)
+    let counts = Counts {
+        kind: Kind::Products,
+        items: runs.len() as u32,
+        first: sum_count as u32,
+        second: group_count as u32,
+    };
+    assemble(head, &counts, (&directory, clear, &Section::default()), &objects)
 }
 
 fn assemble(

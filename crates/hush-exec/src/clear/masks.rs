@@ -5,7 +5,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
-use hush_plan::plan::AggregateTask;
+use hush_plan::plan::{AggregateTask, Mask, Predicate, ProductsTask};
 use hush_schemes::bgv::sum::NOT_SELECTED;
 
 use super::compiled::{Compiled, UsedColumns, integer};
@@ -15,6 +15,20 @@ use super::scalar::Scope;
 use super::zones::ZoneFilter;
 use crate::error::{ExecError, ExpressionRole};
 use crate::living::spread;
+
+/// What a task on products asks of clear columns, as an aggregate task without sums: the rows that count (the first mask), the masks of its factors, and its
+/// groups.
+pub(crate) fn clear_task(task: &ProductsTask) -> AggregateTask {
+    let all = Mask { condition: None, weight: None };
+    let mask = |condition: &Predicate| Mask { condition: Some(condition.clone()), weight: None };
+    AggregateTask {
+        keys: task.keys.clone(),
+        clear: vec!["COUNT(*)".to_owned()],
+        masks: std::iter::once(all).chain(task.masks.iter().map(mask)).collect(),
+        sums: Vec::new(),
+        max_groups: task.max_groups,
+    }
+}
 
 /// All masks of a task, compiled.
 #[derive(Debug)]
@@ -157,6 +171,19 @@ impl MaskSet {
         }
         let keys = self.keys.iter().map(|key| key.array(batch)).collect::<Result<_, _>>()?;
         Ok(Some((selected, keys)))
+    }
+
+    /// The rows of one chunk for which the condition of each mask is true, whether the predicate is or not.
+    ///
+    /// # Errors
+    /// [`ExecError::Evaluation`].
+    pub(crate) fn conditions(&self, batch: &RecordBatch) -> Result<Vec<BooleanBuffer>, ExecError> {
+        let all = || BooleanBuffer::new_set(batch.num_rows());
+        let of_mask = |mask: &CompiledMask| match &mask.condition {
+            None => Ok(all()),
+            Some(condition) => condition.condition(batch),
+        };
+        self.masks.iter().map(of_mask).collect()
     }
 
     /// Evaluates all masks on one chunk.

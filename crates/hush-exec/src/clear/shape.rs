@@ -8,11 +8,12 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::DFSchema;
 use datafusion::datasource::{MemTable, provider_as_source};
 use hush_plan::ServerPlan;
-use hush_plan::plan::Task;
+use hush_plan::plan::{AggregateTask, Task};
 use hush_plan::predict::ClearBytes;
 use hush_table::{Manifest, PartEntry};
 
 use super::groups::GroupQuery;
+use super::masks::clear_task;
 use super::scalar::Scope;
 use super::select::RowSelector;
 use super::session::Session;
@@ -41,9 +42,9 @@ pub fn clear_half_bytes(manifest: &Manifest, plan: &ServerPlan, rows: u64) -> Re
     let none = ClearBytes { bytes: 0, exact: true };
     let numbers = match &plan.task {
         Task::Rows(_) => row_numbers(manifest, plan, rows),
-        Task::Aggregate(_) => none,
         // Not even an empty stream.
-        Task::Products(_) => return Ok(none),
+        Task::Products(task) if task.keys.is_empty() => return Ok(none),
+        Task::Aggregate(_) | Task::Products(_) => none,
     };
     let columns = columns_bytes(schema, &texts, rows)?;
     Ok(ClearBytes { bytes: numbers.bytes + columns.bytes, exact: numbers.exact && columns.exact })
@@ -136,19 +137,23 @@ fn columns(manifest: &Manifest, plan: &ServerPlan) -> Result<(SchemaRef, Vec<f64
     let parse = |predicate| scope.predicate(ExpressionRole::Predicate, predicate);
     let predicate = plan.predicate.as_ref().map(parse).transpose()?;
     let mean = mean_bytes(manifest);
+    let of_groups = |task: &AggregateTask| {
+        let table = MemTable::try_new(columns, vec![Vec::new()]).map_err(internal)?;
+        let query = GroupQuery::parse(&scope, predicate.as_ref(), task, 1)?;
+        let clear = |(index, text): (usize, &String)| scope.aggregate(ExpressionRole::Clear(index), text);
+        let key = |(index, text): (usize, &String)| scope.scalar(ExpressionRole::Key(index), text);
+        let exprs = task.keys.iter().enumerate().map(key).chain(task.clear.iter().enumerate().map(clear));
+        let texts = exprs.map(|expr| Ok(text_bytes(&expr?, &mean))).collect::<Result<_, ExecError>>()?;
+        Ok((query.output_schema(provider_as_source(Arc::new(table)))?, texts))
+    };
     match &plan.task {
-        Task::Aggregate(task) => {
-            let table = MemTable::try_new(columns, vec![Vec::new()]).map_err(internal)?;
-            let query = GroupQuery::parse(&scope, predicate.as_ref(), task, 1)?;
-            let clear = |(index, text): (usize, &String)| scope.aggregate(ExpressionRole::Clear(index), text);
-            let key = |(index, text): (usize, &String)| scope.scalar(ExpressionRole::Key(index), text);
-            let exprs = task.keys.iter().enumerate().map(key).chain(task.clear.iter().enumerate().map(clear));
-            let texts = exprs.map(|expr| Ok(text_bytes(&expr?, &mean))).collect::<Result<_, ExecError>>()?;
-            Ok((query.output_schema(provider_as_source(Arc::new(table)))?, texts))
-        }
+        Task::Aggregate(task) => of_groups(task),
         Task::Products(task) => {
             conform::products(task, &manifest.encodings, &conform::Strata::of(manifest))?;
-            Ok((Arc::new(Schema::empty()), Vec::new()))
+            match &*task.keys {
+                [] => Ok((Arc::new(Schema::empty()), Vec::new())),
+                _ => of_groups(&clear_task(task)),
+            }
         }
         Task::Rows(task) => {
             let shape = conform::rows(task, &manifest.encodings)?;

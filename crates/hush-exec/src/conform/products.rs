@@ -10,7 +10,7 @@ use hush_plan::plan::{Factor, ProductSum, ProductsTask};
 use hush_plan::{Encoding, EncodingId, Packing};
 use hush_rlwe::MAX_PRODUCT_COMPONENTS;
 
-use super::{MAX_SUMS, Strata, at_most, find};
+use super::{MAX_KEYS, MAX_MASKS, MAX_SUMS, Strata, at_most, find};
 use crate::PlanFault;
 
 /// Most operations of all factors together.
@@ -87,20 +87,31 @@ fn slot_encoding(
 
 fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
     at_most("columns of products", task.columns.len(), MAX_SUMS)?;
+    at_most("masks of products", task.masks.len(), MAX_MASKS)?;
+    at_most("group keys", task.keys.len(), MAX_KEYS)?;
+    let groups = task.groups(task.max_groups);
+    let of_all = usize::try_from(groups).unwrap_or(usize::MAX).saturating_mul(task.sums.len());
+    at_most("sums of all groups", of_all, MAX_SUMS)?;
     at_most("factors", task.factors.len(), MAX_SUMS)?;
     at_most("sums of products", task.sums.len(), MAX_SUMS)?;
     at_most("operations of factors", task.factors.iter().map(Factor::size).sum(), MAX_NODES)?;
-    let columns = task.columns.len();
-    let mut walk = Walk { columns, degrees: Vec::new(), products: 0, held: 2 * columns as u64 };
+    let (columns, masks) = (task.columns.len(), task.masks.len());
+    // Two components of each column, and one of each mask.
+    let held = 2 * columns as u64 + masks as u64;
+    let mut walk = Walk { columns, masks, degrees: Vec::new(), products: 0, held };
     for (index, factor) in task.factors.iter().enumerate() {
         let degree = walk.degree(index, factor)?;
         // A copy, if it is a column or another factor.
         walk.held += degree as u64 + 1;
         walk.degrees.push(degree);
     }
+    let of_factors = std::mem::take(&mut walk.products);
     let sums = task.sums.iter().enumerate();
-    let components = sums.map(|(index, sum)| walk.sum(index, sum)).collect::<Result<_, _>>()?;
-    let (found, limit) = (walk.products, MAX_PRODUCTS);
+    let components: Vec<usize> = sums.map(|(index, sum)| walk.sum(index, sum)).collect::<Result<_, _>>()?;
+    // Each group has sums of its own. Its mask is in every factor: no more products than a sum has components.
+    let of_masks = if task.keys.is_empty() { 0 } else { components.iter().sum::<usize>() as u64 };
+    let of_group = walk.products.saturating_add(of_masks);
+    let (found, limit) = (of_factors.saturating_add(groups.saturating_mul(of_group)), MAX_PRODUCTS);
     if found > limit {
         return Err(PlanFault::ProductCost { found, limit });
     }
@@ -110,6 +121,7 @@ fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
 /// A walk through factors in their order.
 struct Walk {
     columns: usize,
+    masks: usize,
     /// Of the factors before.
     degrees: Vec<usize>,
     products: u64,
@@ -127,6 +139,10 @@ impl Walk {
             Factor::Earlier(number) => {
                 below("earlier factor", *number, self.degrees.len())?;
                 return Ok(self.degrees.get(*number).copied().unwrap_or_default());
+            }
+            Factor::Mask(place) => {
+                below("mask", *place, self.masks)?;
+                0
             }
             Factor::Constant(_) => 0,
             Factor::Add(left, right) | Factor::Sub(left, right) => {

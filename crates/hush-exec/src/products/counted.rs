@@ -3,14 +3,13 @@
 
 use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
-use datafusion::logical_expr::Expr;
 use hush_plan::EncodingId;
-use hush_plan::plan::AggregateTask;
+use hush_schemes::bgv::sum::NOT_SELECTED;
 
 use super::RunOfPart;
 use super::pieces::{Chunk, LoadedPart};
-use crate::clear::masks::MaskSet;
-use crate::clear::scalar::Scope;
+use crate::clear::groups::Groups;
+use crate::clear::masks::{MaskSet, RowMask};
 use crate::conform::masks_products;
 use crate::error::ExecError;
 use crate::job::Job;
@@ -20,22 +19,26 @@ use crate::table::PartRef;
 /// The condition on rows of a job.
 pub(super) struct Counting<'a> {
     job: &'a Job,
-    /// The predicate alone.
-    condition: MaskSet,
+    /// The predicate, and the masks: that of all rows, and those of factors.
+    conditions: MaskSet,
+    groups: Option<&'a Groups>,
     is_masked: bool,
 }
 
+/// What clear columns say of the rows of a chunk, a bit for each.
+#[derive(Clone)]
+struct Rows {
+    /// Those that count; `None` if every slot does.
+    counted: Option<BooleanBuffer>,
+    /// Those for which the condition of each mask of factors is true; then those of each group.
+    masks: Vec<BooleanBuffer>,
+}
+
 impl<'a> Counting<'a> {
-    /// Compiles the predicate.
-    ///
-    /// # Errors
-    /// [`ExecError::Expression`].
-    pub(super) fn new(job: &'a Job, scope: &Scope<'_>, predicate: Option<&Expr>) -> Result<Self, ExecError> {
-        let (keys, clear, masks, sums) = Default::default();
-        let rows_alone = AggregateTask { keys, clear, masks, sums, max_groups: 1 };
-        let condition = MaskSet::parse(scope, predicate, &rows_alone)?;
-        let is_masked = masks_products(&job.plan.plan, job.snapshot.manifest());
-        Ok(Self { job, condition, is_masked })
+    /// The condition of a job whose predicate and masks are these ([`clear_task`](crate::clear::masks::clear_task)).
+    pub(super) fn new(job: &'a Job, conditions: MaskSet, groups: Option<&'a Groups>) -> Self {
+        let is_masked = groups.is_some() || masks_products(&job.plan.plan, job.snapshot.manifest());
+        Self { job, conditions, groups, is_masked }
     }
 
     /// Finds the chunks of a part in which rows count, and opens its file if there are any.
@@ -49,14 +52,15 @@ impl<'a> Counting<'a> {
         columns: &[EncodingId],
     ) -> Result<LoadedPart<'p>, ExecError> {
         self.job.stop.check()?;
-        let counted = self.of_part(part)?;
+        let found = self.of_part(part)?;
         let placed = runs.iter().flat_map(|of| of.chunks.clone().map(|index| (of.run, index)));
-        let chunks = placed.filter_map(|(run, index)| match &counted {
-            None => Some(Chunk { run, index, counted: None }),
-            Some(counted) => {
+        let chunks = placed.filter_map(|(run, index)| match &found {
+            None => Some(Chunk { run, index, counted: None, masks: Vec::new() }),
+            Some(found) => {
                 let at = index.saturating_sub(part.place.first_chunk) as usize;
-                let rows = counted.get(at)?;
-                (rows.count_set_bits() > 0).then(|| Chunk { run, index, counted: Some(rows.clone()) })
+                let Rows { counted, masks } = found.get(at)?.clone();
+                let counts = counted.as_ref().is_none_or(|counted| counted.count_set_bits() > 0);
+                counts.then_some(Chunk { run, index, counted, masks })
             }
         });
         let chunks: Vec<Chunk> = chunks.collect();
@@ -65,29 +69,54 @@ impl<'a> Counting<'a> {
         Ok(LoadedPart { part, encrypted, chunks })
     }
 
-    /// A bit for each row of each chunk; `None` where even padding counts.
-    fn of_part(&self, part: PartRef<'_>) -> Result<Option<Vec<BooleanBuffer>>, ExecError> {
-        if !self.is_masked {
+    /// What clear columns say of each chunk; `None` where even padding counts.
+    fn of_part(&self, part: PartRef<'_>) -> Result<Option<Vec<Rows>>, ExecError> {
+        if !self.is_masked && self.conditions.takes_all() {
             return Ok(None);
         }
         let snapshot = &self.job.snapshot;
         let living = snapshot.living(part)?;
-        let clear = if self.condition.takes_all() { None } else { snapshot.clear_part(part)? };
-        if clear.as_ref().is_some_and(|clear| self.condition.excludes(clear)) {
+        let clear = if self.conditions.takes_all() { None } else { snapshot.clear_part(part)? };
+        if clear.as_ref().is_some_and(|clear| self.conditions.excludes(clear)) {
             return Ok(Some(Vec::new()));
         }
-        let chunks = living.rows_of(self.condition.read(clear.as_ref(), part.entry.rows)?)?;
+        let chunks = living.rows_of(self.conditions.read(clear.as_ref(), part.entry.rows)?)?;
         let of_chunk = |(at, batch): (usize, &RecordBatch)| {
             self.job.stop.check()?;
-            let matching = match self.condition.keys(batch)? {
-                None => BooleanBuffer::new_unset(batch.num_rows()),
-                Some((None, _)) => BooleanBuffer::new_set(batch.num_rows()),
-                Some((Some(matching), _)) => matching,
+            let living = living.of_chunk(at);
+            let over_all = |rows: BooleanBuffer| match &living {
+                None => rows,
+                Some(living) => {
+                    let rows: Vec<bool> = rows.iter().collect();
+                    BooleanBuffer::from(spread(living, &rows, false))
+                }
             };
-            let Some(living) = living.of_chunk(at) else { return Ok(matching) };
-            let matching: Vec<bool> = matching.iter().collect();
-            Ok(BooleanBuffer::from(spread(&living, &matching, false)))
+            let Rows { counted, masks } = self.of_chunk(batch)?;
+            Ok(Rows { counted: counted.map(over_all), masks: masks.into_iter().map(over_all).collect() })
         };
         chunks.iter().enumerate().map(of_chunk).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// What clear columns say of the living rows of a chunk.
+    fn of_chunk(&self, batch: &RecordBatch) -> Result<Rows, ExecError> {
+        let rows = batch.num_rows();
+        let nothing = || Rows { counted: Some(BooleanBuffer::new_unset(rows)), masks: Vec::new() };
+        let (counted, of_groups) = match self.groups {
+            None => {
+                let Some((matching, _)) = self.conditions.keys(batch)? else { return Ok(nothing()) };
+                let matching = || matching.unwrap_or_else(|| BooleanBuffer::new_set(rows));
+                (self.is_masked.then(matching), Vec::new())
+            }
+            Some(groups) => {
+                let of_rows = self.conditions.evaluate(batch, groups)?.into_iter().next();
+                let Some(RowMask::Rows { groups: found, .. }) = of_rows else { return Ok(nothing()) };
+                let is_in = |group: u32| found.iter().map(|of| *of == group).collect::<BooleanBuffer>();
+                let counted = found.iter().map(|group| *group != NOT_SELECTED).collect();
+                (Some(counted), (0..groups.count() as u32).map(is_in).collect())
+            }
+        };
+        // The first mask is that of all rows.
+        let masks = self.conditions.conditions(batch)?.into_iter().skip(1);
+        Ok(Rows { counted, masks: masks.chain(of_groups).collect() })
     }
 }

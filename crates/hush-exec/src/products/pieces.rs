@@ -6,7 +6,7 @@ use hush_plan::EncodingId;
 use hush_table::{ChunkRow, EncryptedPart};
 
 use crate::error::ExecError;
-use crate::scheme::ChunkInput;
+use crate::scheme::{ChunkInput, ProductChunk};
 use crate::stop::Stop;
 use crate::table::{self, PartRef, Snapshot};
 
@@ -25,6 +25,8 @@ pub(super) struct Chunk {
     pub(super) index: u32,
     /// A bit for each row; `None` if every slot counts.
     pub(super) counted: Option<BooleanBuffer>,
+    /// A bit for each row and mask of factors.
+    pub(super) masks: Vec<BooleanBuffer>,
 }
 
 /// How much is read together.
@@ -102,12 +104,15 @@ impl<'a> Span<'a> {
         snapshot: &'r Snapshot,
         columns: &'r [EncodingId],
         rows: &'r [ChunkRow],
-    ) -> impl Iterator<Item = (ChunkInput<'r>, Option<&'a BooleanBuffer>)>
+    ) -> impl Iterator<Item = ProductChunk<'r>>
     where
         'a: 'r,
     {
         let part = self.part;
-        let input = move |row| ChunkInput { snapshot, part, columns, row };
-        rows.iter().map(input).zip(self.chunks.iter().map(|chunk| chunk.counted.as_ref()))
+        rows.iter().zip(self.chunks).map(move |(row, chunk)| ProductChunk {
+            input: ChunkInput { snapshot, part, columns, row },
+            counted: chunk.counted.as_ref(),
+            masks: &chunk.masks,
+        })
     }
 }

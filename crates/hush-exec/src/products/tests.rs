@@ -5,6 +5,8 @@
 mod partial;
 mod table;
 
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
 use ethnum::I256;
 use hush_keys::{PhaseLimit, decrypt_product};
 use hush_plan::plan::{Factor, ProductSum};
@@ -14,7 +16,7 @@ use hush_rlwe::{ProductForm, decode_product};
 use self::table::{COLUMNS, Kind, Random, Row, T, TestTable, manifest, part};
 use super::*;
 use crate::Limits;
-use crate::answer::{Answer, EncryptedHalf, ProductsAnswer, masks_products, product_runs};
+use crate::answer::{Answer, EncryptedHalf, ProductsAnswer, ProductsRun, masks_products, product_runs};
 use crate::plain::PlainSum;
 
 const SMALL: &str = "n12_q3x34_sec128_v1";
@@ -30,6 +32,21 @@ fn random(test: &str) -> Random {
 
 /// A predicate, and the rows for which it holds.
 type Condition = (&'static str, fn(&Row) -> bool);
+
+/// Clear conditions within factors.
+const MASKS: [Condition; 2] =
+    [("\"year\" > 2021", |row| row.year > 2021), ("\"year\" <> 2023", |row| row.year != 2023)];
+
+/// A factor, or what it is joined with a clear condition.
+fn with_mask(random: &mut Random, factor: Factor) -> Factor {
+    let mask = || Box::new(Factor::Mask(0));
+    let both = |factor: &Factor| Box::new(Factor::Mul(mask(), Box::new(factor.clone())));
+    match random.below(3) {
+        0 => factor,
+        1 => Factor::Mul(Box::new(factor), Box::new(Factor::Mask(1))),
+        _ => Factor::Sub(Box::new(Factor::Add(mask(), Box::new(factor.clone()))), both(&factor)),
+    }
+}
 
 /// A factor of a degree: differences and products, and OR, which is a sum less a product.
 fn factor(random: &mut Random, degree: usize) -> Factor {
@@ -56,10 +73,14 @@ fn factor(random: &mut Random, degree: usize) -> Factor {
 fn random_task(random: &mut Random, degree: usize, elements: u32, bits: u32) -> ProductsTask {
     let mut task = ProductsTask {
         columns: (0..COLUMNS as u32).map(EncodingId).collect(),
+        masks: MASKS.iter().map(|(text, _)| hush_plan::plan::Predicate::clear(*text)).collect(),
         factors: vec![factor(random, 1), factor(random, degree), factor(random, degree - 1)],
         elements,
         ..ProductsTask::default()
     };
+    for factor in &mut task.factors[1..] {
+        *factor = with_mask(random, factor.clone());
+    }
     task.factors.push(Factor::Mul(Box::new(Factor::Earlier(2)), Box::new(Factor::Earlier(0))));
     let sums = [(1, None), (2, Some(COLUMNS - 1)), (0, None), (3, None), (2, Some(COLUMNS - 1))];
     for (factor, measure) in sums {
@@ -70,10 +91,11 @@ fn random_task(random: &mut Random, degree: usize, elements: u32, bits: u32) -> 
     task
 }
 
-fn value(factor: &Factor, values: &[i64; COLUMNS], earlier: &[i64]) -> i64 {
-    let of = |inner: &Factor| value(inner, values, earlier);
+fn value(factor: &Factor, row: Option<&Row>, earlier: &[i64]) -> i64 {
+    let of = |inner: &Factor| value(inner, row, earlier);
     match factor {
-        Factor::Column(place) => values[*place],
+        Factor::Column(place) => row.map_or(0, |row| row.values[*place]),
+        Factor::Mask(place) => i64::from(row.is_some_and(MASKS[*place].1)),
         Factor::Constant(integer) => *integer,
         Factor::Earlier(number) => earlier[*number],
         Factor::Add(left, right) => of(left) + of(right),
@@ -82,13 +104,14 @@ fn value(factor: &Factor, values: &[i64; COLUMNS], earlier: &[i64]) -> i64 {
     }
 }
 
-/// What each sum has of a row.
-fn of_row(task: &ProductsTask, values: &[i64; COLUMNS]) -> Vec<i64> {
+/// What each sum has of a row, or of a slot behind the rows.
+fn of_row(task: &ProductsTask, row: Option<&Row>) -> Vec<i64> {
     let mut factors = Vec::new();
     for factor in &task.factors {
-        factors.push(value(factor, values, &factors));
+        factors.push(value(factor, row, &factors));
     }
-    task.sums.iter().map(|sum| factors[sum.factor] * sum.measure.map_or(1, |place| values[place])).collect()
+    let measure = |place: usize| row.map_or(0, |row| row.values[place]);
+    task.sums.iter().map(|sum| factors[sum.factor] * sum.measure.map_or(1, measure)).collect()
 }
 
 /// The slots of each run and sum.
@@ -101,7 +124,7 @@ fn expected(
     let degree = table.ring.degree();
     let manifest = table.signed.manifest();
     let runs = product_runs(manifest, degree, task.elements);
-    let zeros = of_row(task, &[0; COLUMNS]);
+    let zeros = of_row(task, None);
     let of_run = |run: &ProductRun| {
         let mut sums = vec![vec![0_i64; degree]; task.sums.len()];
         for chunks in &run.chunks {
@@ -112,7 +135,7 @@ fn expected(
             {
                 for slot in 0..rows.len().div_ceil(degree) * degree {
                     let found = match rows.get(slot) {
-                        Some(row) if counts(row) => of_row(task, &row.values),
+                        Some(row) if counts(row) => of_row(task, Some(row)),
                         None if !is_masked => zeros.clone(),
                         _ => continue,
                     };
@@ -145,7 +168,9 @@ fn decrypted(
         let components = decode_product(object, &table.ring, &form).unwrap();
         decrypt_product(&table.secret, &table.encoder, &components, PhaseLimit::NONE).unwrap()
     };
-    answer.runs.iter().map(|run| run.objects.iter().zip(&task.sums).map(sum).collect()).collect()
+    // Of groups all sums of one after those of another.
+    let of_run = |run: &ProductsRun<'_>| run.objects.iter().zip(task.sums.iter().cycle()).map(sum).collect();
+    answer.runs.iter().map(of_run).collect()
 }
 
 fn modulo(sums: Vec<Vec<Vec<i64>>>) -> Vec<Vec<Vec<u64>>> {
@@ -176,6 +201,65 @@ fn check(table: &TestTable, task: &ProductsTask, predicate: Option<Condition>) {
             assert!(found == expected, "run {run}, sum {sum} of {task:?}");
         }
     }
+}
+
+/// The same task in groups by year, of so many at most.
+fn by_year(task: &ProductsTask, max_groups: u64) -> ProductsTask {
+    ProductsTask { keys: vec!["\"year\"".to_owned()], max_groups, ..task.clone() }
+}
+
+/// Asks an encrypted table by year, and compares every slot of every run and group.
+fn check_groups(table: &TestTable, task: &ProductsTask, predicate: Option<Condition>) {
+    let counts = |row: &Row| row.lives && predicate.is_none_or(|(_, holds)| holds(row));
+    let plan = table.plan(predicate.map(|(text, _)| text), by_year(task, 100));
+    let bytes = table.engine(2).run(&plan).unwrap();
+    assert!(table.engine(1).run(&plan).unwrap() == bytes, "another number of threads");
+    let answer = Answer::decode(&bytes, bytes.len() as u64).unwrap();
+    let found = decrypted(table, task, runs_of(&answer), Extent::Whole);
+    let clear = answer.clear(1 << 20).unwrap();
+    let column = |place: usize| clear.column(place).as_primitive::<Int64Type>().values().to_vec();
+    let rows = || table.parts.iter().flatten().filter(|row| counts(row));
+    let mut years: Vec<i64> = rows().map(|row| row.year).collect();
+    years.sort_unstable();
+    years.dedup();
+    let sizes = years.iter().map(|year| rows().filter(|row| row.year == *year).count() as i64);
+    assert_eq!((column(0), column(1)), (years.clone(), sizes.collect()));
+    assert_eq!(runs_of(&answer).group_count, Some(years.len() as u32));
+    for (group, year) in years.iter().enumerate() {
+        let of_year = |row: &Row| counts(row) && row.year == *year;
+        let expected = modulo(expected(table, task, &of_year, true));
+        let sums = task.sums.len();
+        for (run, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert_eq!(found.len(), years.len() * sums);
+            assert!(found[group * sums..][..sums] == *expected, "run {run}, {year}, {task:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_of_groups_are_those_of_their_rows() {
+    let mut random = random("grouped products");
+    let mut parts = [part(CHUNK + 100, 0), part(50, 1), part(300, 0)];
+    let table = TestTable::new(&mut random, LARGE, &parts, Kind::Encrypted);
+    let late: fn(&Row) -> bool = |row| row.year > 2021;
+    for (degree, elements) in [(2, 1), (3, 2)] {
+        check_groups(&table, &random_task(&mut random, degree, elements, 63), None);
+    }
+    check_groups(&table, &random_task(&mut random, 2, 9, 63), Some(("\"year\" > 2021", late)));
+    check_groups(&table, &random_task(&mut random, 2, 9, 63), Some(("\"year\" > 2050", |_| false)));
+    parts[0].dead = vec![0, 17, CHUNK as u64 - 1];
+    parts[2].dead = (0..300).collect();
+    let table = TestTable::new(&mut random, LARGE, &parts, Kind::Encrypted);
+    check_groups(&table, &random_task(&mut random, 3, 2, 63), None);
+    // Too many for the plan, for the server, or for what it may hold.
+    let task = random_task(&mut random, 2, 9, 63);
+    let code = |limits: Limits, most| {
+        let plan = table.plan(None, by_year(&task, most));
+        table.limited(1, limits).run(&plan).unwrap_err().code()
+    };
+    assert_eq!(code(Limits::default(), 1), "HUSH-E040");
+    assert_eq!(code(Limits { max_groups: 1, ..Limits::default() }, 100), "HUSH-E040");
+    assert_eq!(code(Limits::default(), 100_000), "HUSH-E005");
 }
 
 #[test]

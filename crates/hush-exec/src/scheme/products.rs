@@ -24,6 +24,8 @@ pub(crate) struct Products {
     pub(crate) columns: Vec<EncodingId>,
     pub(super) encoder: SlotEncoder,
     pub(super) evaluated: ProductTask,
+    /// Whether its sums are those of groups, whose masks leave out the rows that do not count.
+    pub(super) is_grouped: bool,
 }
 
 /// A chunk of which rows count.
@@ -31,6 +33,8 @@ pub(crate) struct ProductChunk<'a> {
     pub(crate) input: ChunkInput<'a>,
     /// A bit for each row; padding does not count then. `None`: every slot counts, padding too.
     pub(crate) counted: Option<&'a BooleanBuffer>,
+    /// A bit for each row and mask of factors.
+    pub(crate) masks: &'a [BooleanBuffer],
 }
 
 /// The sums of one run, while chunks are added.
@@ -101,8 +105,35 @@ impl Products {
         let mut columns = task.columns.clone();
         columns.sort_unstable();
         columns.dedup();
-        let evaluated = product_task(task)?;
-        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated })
+        let evaluated = product_task(task, task.masks.len())?;
+        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated, is_grouped: false })
+    }
+
+    /// The sums of each of so many groups in turn. The masks of groups stand behind those of the task.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    pub(crate) fn in_groups(self, count: usize) -> Result<Self, ExecError> {
+        let Self { mut task, mut shape, .. } = self;
+        let masks = task.masks.len();
+        let sums = std::mem::take(&mut task.sums);
+        let mut used: Vec<usize> = sums.iter().map(|sum| sum.factor).collect();
+        used.sort_unstable();
+        used.dedup();
+        for group in 0..count {
+            let first = task.factors.len();
+            let of_group = |factor: &usize| {
+                Factor::Mul(Box::new(Factor::Earlier(*factor)), Box::new(Factor::Mask(masks + group)))
+            };
+            task.factors.extend(used.iter().map(of_group));
+            let place = |factor: usize| first + used.partition_point(|used| *used < factor);
+            task.sums.extend(sums.iter().map(|sum| ProductSum { factor: place(sum.factor), ..sum.clone() }));
+        }
+        let of_masks = task.degrees().into_iter().skip(task.factors.len() - count * used.len());
+        shape.held += count as u64 + of_masks.map(|degree| degree as u64 + 1).sum::<u64>();
+        shape.components = shape.components.repeat(count);
+        let evaluated = product_task(&task, masks + count)?;
+        Ok(Self { task, shape, evaluated, is_grouped: true, ..self })
     }
 
     /// Bytes of the columns of a full chunk.
@@ -118,15 +149,15 @@ impl Products {
     }
 }
 
-/// The task as it is evaluated.
+/// The task as it is evaluated, with so many masks.
 ///
 /// # Errors
 /// [`ExecError::Internal`] for a task that does not conform.
-fn product_task(task: &ProductsTask) -> Result<ProductTask, ExecError> {
+fn product_task(task: &ProductsTask, masks: usize) -> Result<ProductTask, ExecError> {
     let factors: Vec<rlwe::Factor> = task.factors.iter().map(factor).collect();
     let sum = |sum: &ProductSum| rlwe::ProductSum { factor: sum.factor, measure: sum.measure };
     let sums = task.sums.iter().map(sum).collect();
-    ProductTask::new(&factors, sums, task.columns.len())
+    ProductTask::new(&factors, sums, (task.columns.len(), masks))
         .map_err(|_| ExecError::Internal { place: "sums of products" })
 }
 
@@ -135,6 +166,7 @@ fn factor(of: &Factor) -> rlwe::Factor {
     match of {
         Factor::Column(place) => rlwe::Factor::Stored(*place),
         Factor::Constant(integer) => rlwe::Factor::Constant(*integer),
+        Factor::Mask(place) => rlwe::Factor::Mask(*place),
         Factor::Earlier(number) => rlwe::Factor::Earlier(*number),
         Factor::Add(left, right) => {
             let (left, right) = both(left, right);

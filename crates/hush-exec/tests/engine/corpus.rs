@@ -32,7 +32,7 @@ fn what_earlier_versions_sent_is_read_and_what_was_dangerous_is_refused() {
     made.extend(partial_answers(&fixture, &engine));
     made.extend(cells());
     made.extend(pieces());
-    made.extend(products());
+    made.extend(products(&fixture, &engine));
     Corpus::of(env!("CARGO_MANIFEST_DIR")).check(&made, |file| match file.reader() {
         "plan" => plan(&fixture, &engine, &file.bytes),
         "answer" => answer(&file.bytes),
@@ -129,7 +129,16 @@ fn plans(fixture: &Fixture) -> Vec<CorpusFile> {
     let sum = ProductSum { factor: 0, measure: None, bits: vec![40; 2] };
     let products = |columns: &[EncodingId], factor: Factor| {
         let (columns, sums) = (columns.to_vec(), vec![sum.clone()]);
-        text(None, Task::Products(ProductsTask { columns, factors: vec![factor], sums, elements: 9 }))
+        text(
+            None,
+            Task::Products(ProductsTask {
+                columns,
+                factors: vec![factor],
+                sums,
+                elements: 9,
+                ..ProductsTask::default()
+            }),
+        )
     };
     let chain = |next: &str| count(&format!("\"year\"{}", next.repeat(1200)));
     vec![
@@ -267,37 +276,55 @@ fn pieces() -> Vec<CorpusFile> {
     ]
 }
 
-/// Answers on products of two runs and two sums. What their objects hold is read elsewhere.
-fn products() -> Vec<CorpusFile> {
-    let made = |kind: u8, ranges: &[[u32; 2]], runs: [u32; 2], clear: &[u8]| {
+/// The clear half of an answer in groups, and how many there are.
+fn groups(fixture: &Fixture, engine: &Engine) -> (Vec<u8>, u32) {
+    let task = task(&["\"ward\""], vec![everything()], &[(0, VALUE)]);
+    let bytes = engine.run(&fixture.plan(None, Task::Aggregate(task))).unwrap();
+    let length = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let start = 128 + length(40);
+    let count = u32::from_le_bytes(bytes[12..16].try_into().unwrap());
+    (bytes[start..start + length(32)].to_vec(), count)
+}
+
+/// Answers on products of two runs and two sums, also of groups. What their objects hold is read elsewhere.
+fn products(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
+    let in_groups = |kind: u8, ranges: &[[u32; 2]], runs: [u32; 2], clear: &[u8], groups: u32| {
+        let each = if clear.is_empty() { 1 } else { groups as usize };
+        let of_run = |run: u32| std::iter::once(run).chain([5, 6].repeat(each));
         let directory: Vec<u8> = ranges
             .iter()
             .flatten()
             .copied()
-            .chain(runs.into_iter().flat_map(|run| [run, 5, 6]))
+            .chain(runs.into_iter().flat_map(of_run))
             .flat_map(u32::to_le_bytes)
             .collect();
-        let objects = [[7; 11]; 2].concat();
+        let objects = vec![7; 22 * each];
         let total = 128 + directory.len() + clear.len() + objects.len() + 32;
         let lengths = [total, clear.len(), directory.len()].map(|length| (length as u64).to_le_bytes());
-        let counts = [2, 2, 0].map(u32::to_le_bytes);
+        let counts = [2, 2, groups].map(u32::to_le_bytes);
         let ranges = (ranges.len() as u32).to_le_bytes();
         let head = [b"HUSHANS1".as_slice(), &[2, 0, kind, 0], &counts.concat(), &lengths.concat()].concat();
         let head = [head.as_slice(), &[1; 32], &[2; 32], &ranges, &[0; 12]].concat();
         resealed(&[head.as_slice(), &directory, clear, &objects, &[0; 32]].concat(), 32)
     };
+    let made = |kind, ranges: &[[u32; 2]], runs| in_groups(kind, ranges, runs, &[], 0);
+    let (clear, count) = groups(fixture, engine);
     let with = |at: usize, new: &[u8]| {
-        let mut bytes = made(5, &[], [0, 1], &[]);
+        let mut bytes = made(5, &[], [0, 1]);
         bytes[at..at + new.len()].copy_from_slice(new);
         resealed(&bytes, 32)
     };
     let refused =
         |name: &str, code: &str, bytes| CorpusFile::refused(&format!("answer-{name}"), code, "bin", bytes);
     vec![
-        CorpusFile::read("answer-products", "bin", made(5, &[], [0, 1], &[])),
-        CorpusFile::read("partial-products", "bin", made(6, &[[1, 3]], [2, 4], &[])),
-        refused("products-with-clear-half", "HUSH-E085", made(5, &[], [0, 1], &[0])),
-        refused("products-backwards", "HUSH-E085", made(5, &[], [1, 0], &[])),
+        CorpusFile::read("answer-products", "bin", made(5, &[], [0, 1])),
+        CorpusFile::read("partial-products", "bin", made(6, &[[1, 3]], [2, 4])),
+        CorpusFile::read("answer-products-in-groups", "bin", in_groups(5, &[], [0, 1], &clear, count)),
+        CorpusFile::read("partial-products-in-groups", "bin", in_groups(6, &[[1, 3]], [2, 4], &clear, count)),
+        refused("products-in-groups-of-nothing", "HUSH-E085", with(20, &[1])),
+        refused("products-in-other-groups", "HUSH-E086", in_groups(5, &[], [0, 1], &clear, count + 1)),
+        refused("products-with-clear-half", "HUSH-E086", in_groups(5, &[], [0, 1], &[0], 1)),
+        refused("products-backwards", "HUSH-E085", made(5, &[], [1, 0])),
         refused("products-of-earlier-version", "HUSH-E085", with(8, &[1])),
         refused("products-of-many-runs", "HUSH-E083", with(12, &u32::MAX.to_le_bytes())),
         refused("products-of-many-sums", "HUSH-E083", with(16, &u32::MAX.to_le_bytes())),

@@ -7,13 +7,19 @@
 //!
 //! *Degree.* Comparisons of one column are one set of values, and a set is a sum of flags. So products are among columns only. Members of OR that
 //! have no row in common are added without one.
+//!
+//! *Clear columns.* What they decide is a mask of the server's, which takes no factor. Members of AND that are clear are one mask, and so are those
+//! of OR.
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
 use super::code::{Code, Places};
 use super::term::Term;
 use crate::cube::literal_units;
-use crate::schema::ColumnType;
+use crate::error::Clause;
+use crate::fetch::{and, conjuncts};
+use crate::schema::{ColumnType, Schema};
+use crate::sql::clear::encrypted_in;
 use crate::sql::number::numeric_literal;
 use crate::sql::{bare, column_name};
 
@@ -24,6 +30,8 @@ const MAX_DEGREE: usize = 7;
 #[derive(Clone, Debug, PartialEq)]
 enum Condition {
     And(Vec<Condition>),
+    /// Clear columns decide it.
+    Clear(Box<Expr>),
     Or(Vec<Condition>),
     /// The column has a value, at one of these places, which rise and do not meet.
     Within(usize, Vec<Places>),
@@ -31,78 +39,207 @@ enum Condition {
     Missing(usize),
 }
 
-/// The polynomial that is 1 where a condition on some columns is true, and 0 elsewhere; `None` for a condition that flags do not decide.
-pub(crate) fn polynomial(codes: &[Code], condition: &Expr) -> Option<Term> {
-    let condition = read(codes, condition, false)?;
+/// The columns that conditions are on.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<'a> {
+    pub(super) schema: &'a Schema,
+    pub(super) codes: &'a [Code],
+}
+
+/// The polynomial that is 1 where a condition on some columns is true, and 0 elsewhere, with what masks are added for it; `None` for a condition
+/// that flags do not decide.
+pub(super) fn polynomial(columns: Columns<'_>, condition: &Expr, masks: &mut Vec<Expr>) -> Option<Term> {
+    let condition = columns.read(condition, false)?;
     // Before it is multiplied out: members of OR that may meet double it.
-    (degree(codes, &condition) <= MAX_DEGREE).then(|| of_condition(codes, &condition))
+    (columns.degree(&condition) <= MAX_DEGREE).then(|| columns.term(&condition, masks))
 }
 
-/// The degree of the polynomial of a condition.
-fn degree(codes: &[Code], condition: &Condition) -> usize {
-    match condition {
-        Condition::Within(place, places) => codes.get(*place).map_or(0, |code| code.within(places).degree()),
-        Condition::Missing(_) => 1,
-        Condition::And(members) => members.iter().map(|member| degree(codes, member)).sum(),
-        Condition::Or(members) => members.iter().enumerate().fold(0, |found, (place, member)| {
-            let here = degree(codes, member);
-            if meets_before(members, place) { found + here } else { found.max(here) }
-        }),
+impl Columns<'_> {
+    /// Whether clear columns alone decide it.
+    fn is_clear(self, condition: &Expr) -> bool {
+        matches!(encrypted_in(self.schema, condition, Clause::Where), Ok(None))
     }
-}
 
-/// Whether a member of OR may have a row in common with one before.
-fn meets_before(members: &[Condition], place: usize) -> bool {
-    let (before, rest) = members.split_at(place);
-    rest.first().is_some_and(|member| before.iter().any(|before| !are_apart(before, member)))
-}
-
-fn read(codes: &[Code], expr: &Expr, is_negated: bool) -> Option<Condition> {
-    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
-    let column = |expr: &Expr| column_of(codes, expr);
-    let comparison = |place: usize, op: &BinaryOperator, literal: &Expr| {
-        compared(codes.get(place)?, op, literal).map(|places| within(codes, place, places, is_negated))
-    };
-    match bare(expr) {
-        Expr::UnaryOp { op: UnaryOperator::Not, expr } => read(codes, expr, !is_negated),
-        Expr::BinaryOp { left, op: op @ (And | Or), right } => {
-            let both = vec![read(codes, left, is_negated)?, read(codes, right, is_negated)?];
-            let is_and = (*op == And) != is_negated;
-            Some(joined(both, is_and))
+    /// The degree of the polynomial of a condition.
+    fn degree(self, condition: &Condition) -> usize {
+        match condition {
+            Condition::Within(place, places) => {
+                self.codes.get(*place).map_or(0, |code| code.within(places).degree())
+            }
+            Condition::Clear(_) => 0,
+            Condition::Missing(_) => 1,
+            Condition::And(members) => members.iter().map(|member| self.degree(member)).sum(),
+            Condition::Or(members) => members.iter().enumerate().fold(0, |found, (place, member)| {
+                let here = self.degree(member);
+                if self.meets_before(members, place) { found + here } else { found.max(here) }
+            }),
         }
-        Expr::BinaryOp { left, op: op @ (Eq | NotEq | Lt | LtEq | Gt | GtEq), right } => {
-            match (column(left), column(right)) {
-                (Some(place), None) => comparison(place, op, right),
-                (None, Some(place)) => comparison(place, &turned(op), left),
-                _ => None,
+    }
+
+    /// Whether a member of OR may have a row in common with one before.
+    fn meets_before(self, members: &[Condition], place: usize) -> bool {
+        let (before, rest) = members.split_at(place);
+        rest.first().is_some_and(|member| before.iter().any(|before| !self.are_apart(before, member)))
+    }
+
+    /// A condition, or what its negation is true for.
+    fn read(self, expr: &Expr, is_negated: bool) -> Option<Condition> {
+        use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
+        if self.is_clear(expr) {
+            let expr = if is_negated { negated(expr) } else { bare(expr).clone() };
+            return Some(Condition::Clear(Box::new(expr)));
+        }
+        let codes = self.codes;
+        let column = |expr: &Expr| column_of(codes, expr);
+        let comparison = |place: usize, op: &BinaryOperator, literal: &Expr| {
+            compared(codes.get(place)?, op, literal).map(|places| within(codes, place, places, is_negated))
+        };
+        match bare(expr) {
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.read(expr, !is_negated),
+            Expr::BinaryOp { left, op: op @ (And | Or), right } => {
+                let both = vec![self.read(left, is_negated)?, self.read(right, is_negated)?];
+                let is_and = (*op == And) != is_negated;
+                Some(joined(both, is_and))
+            }
+            Expr::BinaryOp { left, op: op @ (Eq | NotEq | Lt | LtEq | Gt | GtEq), right } => {
+                match (column(left), column(right)) {
+                    (Some(place), None) => comparison(place, op, right),
+                    (None, Some(place)) => comparison(place, &turned(op), left),
+                    _ => None,
+                }
+            }
+            Expr::Between { expr, negated, low, high } => {
+                let place = column(expr)?;
+                let code = codes.get(place)?;
+                let both = common(&compared(code, &GtEq, low)?, &compared(code, &LtEq, high)?);
+                Some(within(codes, place, both, is_negated != *negated))
+            }
+            Expr::InList { expr, list, negated } => {
+                let place = column(expr)?;
+                let code = codes.get(place)?;
+                let all = list.iter().map(|literal| compared(code, &Eq, literal));
+                let all = all.collect::<Option<Vec<_>>>()?.concat();
+                Some(within(codes, place, tidied(all), is_negated != *negated))
+            }
+            Expr::IsNull(inner) => present(codes, column(inner)?, is_negated),
+            Expr::IsNotNull(inner) => present(codes, column(inner)?, !is_negated),
+            Expr::IsTrue(inner) => truth(codes, column(inner)?, true, is_negated),
+            Expr::IsFalse(inner) => truth(codes, column(inner)?, false, is_negated),
+            Expr::IsNotTrue(inner) => truth(codes, column(inner)?, true, !is_negated),
+            Expr::IsNotFalse(inner) => truth(codes, column(inner)?, false, !is_negated),
+            // A truth value alone.
+            name => {
+                let place = column(name)?;
+                let is_bool = codes.get(place)?.kind == ColumnType::Bool;
+                is_bool.then(|| within(codes, place, vec![(1, 1)], is_negated))
             }
         }
-        Expr::Between { expr, negated, low, high } => {
-            let place = column(expr)?;
-            let code = codes.get(place)?;
-            let both = common(&compared(code, &GtEq, low)?, &compared(code, &LtEq, high)?);
-            Some(within(codes, place, both, is_negated != *negated))
-        }
-        Expr::InList { expr, list, negated } => {
-            let place = column(expr)?;
-            let code = codes.get(place)?;
-            let all = list.iter().map(|literal| compared(code, &Eq, literal));
-            let all = all.collect::<Option<Vec<_>>>()?.concat();
-            Some(within(codes, place, tidied(all), is_negated != *negated))
-        }
-        Expr::IsNull(inner) => present(codes, column(inner)?, is_negated),
-        Expr::IsNotNull(inner) => present(codes, column(inner)?, !is_negated),
-        Expr::IsTrue(inner) => truth(codes, column(inner)?, true, is_negated),
-        Expr::IsFalse(inner) => truth(codes, column(inner)?, false, is_negated),
-        Expr::IsNotTrue(inner) => truth(codes, column(inner)?, true, !is_negated),
-        Expr::IsNotFalse(inner) => truth(codes, column(inner)?, false, !is_negated),
-        // A truth value alone.
-        name => {
-            let place = column(name)?;
-            let is_bool = codes.get(place)?.kind == ColumnType::Bool;
-            is_bool.then(|| within(codes, place, vec![(1, 1)], is_negated))
+    }
+
+    /// The polynomial of a condition.
+    fn term(self, condition: &Condition, masks: &mut Vec<Expr>) -> Term {
+        let code = |place: &usize| self.codes.get(*place);
+        match condition {
+            Condition::Clear(condition) => {
+                let known = masks.iter().position(|mask| *mask == **condition);
+                Term::Clear(known.unwrap_or_else(|| {
+                    masks.push((**condition).clone());
+                    masks.len() - 1
+                }))
+            }
+            Condition::Within(place, places) => {
+                code(place).map_or(Term::Constant(0), |code| code.within(places))
+            }
+            Condition::Missing(place) => {
+                Term::Constant(1).minus(code(place).map_or(Term::Constant(1), Code::valid))
+            }
+            Condition::And(members) => {
+                Term::product(members.iter().map(|member| self.term(member, masks)).collect::<Vec<_>>())
+            }
+            Condition::Or(members) => {
+                let mut found = Term::Constant(0);
+                for (place, member) in members.iter().enumerate() {
+                    let term = self.term(member, masks);
+                    found = if self.meets_before(members, place) {
+                        let both = found.clone().times(term.clone());
+                        found.plus(term).minus(both)
+                    } else {
+                        found.plus(term)
+                    };
+                }
+                found
+            }
         }
     }
+
+    /// Whether no row is in both: where a column of each has other values.
+    fn are_apart(self, one: &Condition, other: &Condition) -> bool {
+        let members = |condition: &Condition| match condition {
+            Condition::And(members) => members.clone(),
+            one => vec![one.clone()],
+        };
+        let (one, other) = (members(one), members(other));
+        one.iter().any(|one| {
+            other.iter().any(|other| match (one, other) {
+                (Condition::Within(a, places), Condition::Within(b, others)) => {
+                    a == b && common(places, others).is_empty()
+                }
+                (Condition::Missing(a), Condition::Within(b, _))
+                | (Condition::Within(a, _), Condition::Missing(b)) => a == b,
+                (Condition::Clear(one), Condition::Clear(other)) => self.are_clearly_apart(one, other),
+                _ => false,
+            })
+        })
+    }
+
+    /// Whether clear conditions are of other values of a column: equal to other integers, or to other texts.
+    fn are_clearly_apart(self, one: &Expr, other: &Expr) -> bool {
+        let is_text = |name: &str| {
+            let column = self.schema.columns.iter().find(|column| column.name == name);
+            column.is_some_and(|column| matches!(column.kind, ColumnType::Category | ColumnType::Text))
+        };
+        let (one, other) = (conjuncts(one), conjuncts(other));
+        let pairs = one.iter().filter_map(|one| equality(one));
+        pairs.into_iter().any(|(name, value)| {
+            other.iter().filter_map(|other| equality(other)).any(|(same, other)| {
+                name == same
+                    && match (integer(value), integer(other)) {
+                        (Some(value), Some(other)) => value != other,
+                        _ => is_text(name) && text_of(value).zip(text_of(other)).is_some_and(|(a, b)| a != b),
+                    }
+            })
+        })
+    }
+}
+
+/// A column and the literal that it is to be equal to.
+fn equality(condition: &Expr) -> Option<(&str, &Expr)> {
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = bare(condition) else { return None };
+    let literal = |side: &'_ Expr| matches!(bare(side), Expr::Value(_));
+    match (column_name(bare(left)), column_name(bare(right))) {
+        (Some(name), None) if literal(right) => Some((name, right)),
+        (None, Some(name)) if literal(left) => Some((name, left)),
+        _ => None,
+    }
+}
+
+fn integer(literal: &Expr) -> Option<i128> {
+    let (value, scale) = numeric_literal(bare(literal))?;
+    if scale == 0 { i128::try_from(value).ok() } else { None }
+}
+
+/// The condition that is true where this one is false.
+fn negated(condition: &Expr) -> Expr {
+    match bare(condition) {
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => bare(expr).clone(),
+        other => {
+            Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(other.clone()))) }
+        }
+    }
+}
+
+fn or(left: Expr, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Or, right: Box::new(right) }
 }
 
 fn column_of(codes: &[Code], expr: &Expr) -> Option<usize> {
@@ -259,6 +396,16 @@ fn joined(members: Vec<Condition>, is_and: bool) -> Condition {
     }
     let mut list: Vec<Condition> = Vec::new();
     for member in flat {
+        if let Condition::Clear(more) = &member
+            && let Some(known) = list.iter_mut().find_map(|known| match known {
+                Condition::Clear(known) => Some(known),
+                _ => None,
+            })
+        {
+            let both = ((**known).clone(), (**more).clone());
+            **known = if is_and { and(both.0, both.1) } else { or(both.0, both.1) };
+            continue;
+        }
         let Condition::Within(column, places) = &member else {
             if !list.contains(&member) {
                 list.push(member);
@@ -282,49 +429,6 @@ fn joined(members: Vec<Condition>, is_and: bool) -> Condition {
             if is_and { Condition::And(list) } else { Condition::Or(list) }
         }
     }
-}
-
-fn of_condition(codes: &[Code], condition: &Condition) -> Term {
-    let code = |place: &usize| codes.get(*place);
-    match condition {
-        Condition::Within(place, places) => code(place).map_or(Term::Constant(0), |code| code.within(places)),
-        Condition::Missing(place) => {
-            Term::Constant(1).minus(code(place).map_or(Term::Constant(1), Code::valid))
-        }
-        Condition::And(members) => Term::product(members.iter().map(|member| of_condition(codes, member))),
-        Condition::Or(members) => {
-            let mut found = Term::Constant(0);
-            for (place, member) in members.iter().enumerate() {
-                let term = of_condition(codes, member);
-                found = if meets_before(members, place) {
-                    let both = found.clone().times(term.clone());
-                    found.plus(term).minus(both)
-                } else {
-                    found.plus(term)
-                };
-            }
-            found
-        }
-    }
-}
-
-/// Whether no row is in both: where a column of each has other values.
-fn are_apart(one: &Condition, other: &Condition) -> bool {
-    let members = |condition: &Condition| match condition {
-        Condition::And(members) => members.clone(),
-        one => vec![one.clone()],
-    };
-    let (one, other) = (members(one), members(other));
-    one.iter().any(|one| {
-        other.iter().any(|other| match (one, other) {
-            (Condition::Within(a, places), Condition::Within(b, others)) => {
-                a == b && common(places, others).is_empty()
-            }
-            (Condition::Missing(a), Condition::Within(b, _))
-            | (Condition::Within(a, _), Condition::Missing(b)) => a == b,
-            _ => false,
-        })
-    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use crate::quantity::Quantity;
 /// A polynomial in quantities.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Term {
+    /// Whether the clear condition with this number is true.
+    Clear(usize),
     Constant(i64),
     Stored(Quantity),
     Add(Box<Term>, Box<Term>),
@@ -60,16 +62,28 @@ impl Term {
     /// The degree in the secret.
     pub(crate) fn degree(&self) -> usize {
         match self {
-            Self::Constant(_) => 0,
+            Self::Clear(_) | Self::Constant(_) => 0,
             Self::Stored(_) => 1,
             Self::Add(one, other) | Self::Sub(one, other) => one.degree().max(other.degree()),
             Self::Mul(one, other) => one.degree() + other.degree(),
         }
     }
 
-    /// What it is for some values of its quantities.
+    /// Whether it is the same in every slot, and so has one coefficient.
+    fn is_constant(&self) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Clear(_) | Self::Stored(_) => false,
+            Self::Add(one, other) | Self::Mul(one, other) | Self::Sub(one, other) => {
+                one.is_constant() && other.is_constant()
+            }
+        }
+    }
+
+    /// What it is for some values of its quantities, where no clear condition is true.
     pub(crate) fn evaluate(&self, value: &dyn Fn(&Quantity) -> i64) -> i64 {
         match self {
+            Self::Clear(_) => 0,
             Self::Constant(integer) => *integer,
             Self::Stored(quantity) => value(quantity),
             Self::Add(one, other) => one.evaluate(value) + other.evaluate(value),
@@ -81,6 +95,8 @@ impl Term {
     /// log2 of a bound on the phase of its ciphertext that nothing exceeds: docs/math/products.md.
     pub(crate) fn phase_log2(&self, space: Space) -> f64 {
         match self {
+            // Its message is centred, and it has no error.
+            Self::Clear(_) => space.t_log2 - 1.0,
             Self::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
             Self::Stored(_) => bgv_fresh_phase_log2(space.t_log2),
             Self::Add(one, other) | Self::Sub(one, other) => {
@@ -88,8 +104,7 @@ impl Term {
             }
             Self::Mul(one, other) => {
                 let (left, right) = (one.phase_log2(space), other.phase_log2(space));
-                // A constant has one coefficient.
-                if one.degree() == 0 || other.degree() == 0 {
+                if one.is_constant() || other.is_constant() {
                     left + right
                 } else {
                     product_phase_log2(space.degree, left, right)
@@ -103,6 +118,7 @@ impl Term {
         let mut both =
             |one: &Self, other: &Self| Some((Box::new(one.bind(place)?), Box::new(other.bind(place)?)));
         Some(match self {
+            Self::Clear(number) => Factor::Mask(*number),
             Self::Constant(integer) => Factor::Constant(*integer),
             Self::Stored(quantity) => Factor::Column(place(quantity)?),
             Self::Add(one, other) => both(one, other).map(|(one, other)| Factor::Add(one, other))?,

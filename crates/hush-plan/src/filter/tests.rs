@@ -116,6 +116,30 @@ fn groups_by_encrypted_columns_share_the_condition() {
     assert!(masked.server.predicate.is_some() && masked.owner.filtered.unwrap().is_masked);
 }
 
+/// Clear members beside encrypted ones are masks of the task, and clear columns that the rest reads are groups of it.
+#[test]
+fn clear_columns_are_masks_and_groups() {
+    let schema = lineitem(1_000_000);
+    let text = "SELECT COUNT(*) FROM lineitem WHERE discount > 0.02 OR region = 'x'";
+    let plan = planned(&schema, 1000, text).unwrap();
+    let Task::Products(task) = &plan.server.task else { panic!() };
+    assert_eq!((plan.server.predicate.as_ref(), task.masks.len(), task.keys.len()), (None, 1, 0));
+    assert_eq!(plan.owner.filtered.as_ref().unwrap().sums[0].padding, 0);
+    assert!(plan.leakage.query.iter().any(|told| told.contains("region")), "{:?}", plan.leakage.query);
+    let text = "SELECT region, flag, SUM(price) FROM lineitem WHERE discount > 0.02 AND region <> 'x' GROUP BY region, flag";
+    let plan = planned(&schema, 1000, text).unwrap();
+    let Task::Products(task) = &plan.server.task else { panic!() };
+    assert_eq!(task.keys, ["\"region\""]);
+    assert_eq!(plan.owner.filtered.as_ref().unwrap().keys, ["region"]);
+    assert!(task.max_groups >= 1 && task.max_groups * task.sums.len() as u64 <= 4096);
+    assert!(plan.server.predicate.is_some() && task.masks.is_empty());
+    assert_eq!(plan.cost.max_groups, task.max_groups);
+    // A count of values needs to know which rows have one.
+    let plan = planned(&schema, 1000, "SELECT COUNT(region) FROM lineitem WHERE quantity < 24").unwrap();
+    let Task::Products(task) = &plan.server.task else { panic!() };
+    assert_eq!(task.keys, ["\"region\""]);
+}
+
 /// What the columns of groups decide takes no factor.
 #[test]
 fn conditions_on_groups_leave_cells_out() {

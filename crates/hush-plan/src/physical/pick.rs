@@ -53,9 +53,11 @@ impl Planner<'_> {
         });
         let second = of_rows.min_by(|(_, (one, _)), (_, (other, _))| seconds(one).total_cmp(&seconds(other)));
         let second = second.map(|(place, _)| place);
-        let is_sums = priced.get(best).is_some_and(
-            |(_, proposal)| matches!(&proposal.task, Task::Aggregate(task) if !task.keys.is_empty()),
-        );
+        let is_sums = priced.get(best).is_some_and(|(_, proposal)| match &proposal.task {
+            Task::Aggregate(task) => !task.keys.is_empty(),
+            Task::Products(task) => !task.keys.is_empty(),
+            Task::Rows(_) => false,
+        });
         let second = second.filter(|_| is_sums);
         if let Some(second) = second {
             self.split(&mut priced, best, second)?;
@@ -107,8 +109,10 @@ impl Planner<'_> {
         let seconds = |groups| Ok(self.price_for(sums, self.site, groups)?.seconds(self.site.link));
         let most = groups_worth_summing(sums.cost.max_groups, price.seconds(self.site.link), seconds)?;
         sums.cost.max_groups = most;
-        if let Task::Aggregate(task) = &mut sums.task {
-            task.max_groups = most;
+        match &mut sums.task {
+            Task::Aggregate(task) => task.max_groups = most,
+            Task::Products(task) => task.max_groups = most,
+            Task::Rows(_) => {}
         }
         sums.what = format!("up to {most} groups {}", sums.what);
         Ok(())
@@ -158,8 +162,9 @@ impl Planner<'_> {
     /// The price of a proposal for as many groups as are assumed.
     fn price(&self, proposal: &Proposal, site: &Site) -> Result<Price, PlanError> {
         let groups = match &proposal.task {
-            Task::Aggregate(_) => ASSUMED_GROUPS.min(proposal.cost.max_groups),
-            Task::Products(_) | Task::Rows(_) => 1,
+            Task::Products(task) if task.keys.is_empty() => 1,
+            Task::Aggregate(_) | Task::Products(_) => ASSUMED_GROUPS.min(proposal.cost.max_groups),
+            Task::Rows(_) => 1,
         };
         self.price_for(proposal, site, groups)
     }

@@ -103,6 +103,8 @@ pub struct PlacedSums {
 pub struct FilteredSums {
     /// The columns of the cells ([`crate::filter::cells_by`]).
     pub by: Vec<Dimension>,
+    /// The clear columns by whose values the sums are grouped besides.
+    pub keys: Vec<String>,
     /// What each of [`ProductsTask::sums`](super::ProductsTask::sums) is.
     pub sums: Vec<FilteredSum>,
     /// Whether a mask leaves out the slots behind the rows.

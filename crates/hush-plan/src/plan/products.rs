@@ -3,17 +3,28 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::predicate::Predicate;
 use crate::encoding::EncodingId;
 
 /// Sums over the rows of products of encoded columns. Rows for which the plan's predicate does not hold, and deleted ones, count as 0.
 ///
-/// *Answer.* Of each domain and each run of chunks ([`ProductsTask::elements`]) the sums in their order, each with the components of its degree.
+/// *Answer.* Of each domain and each run of chunks ([`ProductsTask::elements`]) the sums in their order, each with the components of its degree; with keys
+/// for each group in turn. The groups are its clear half, as columns `k0`, `k1`, … and `c0`, the number of rows of each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProductsTask {
+    /// `GROUP BY`: scalar SQL expressions over clear columns. None: no groups, and no clear half.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
+    /// Refuse above this many groups, where there are keys.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_groups: u64,
     /// Encoded columns (layout `slots`, one prime, one ring and one secret), which factors and sums name by their places here.
     pub columns: Vec<EncodingId>,
-    /// Polynomials in them.
+    /// Conditions on clear columns, which factors name by their places here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masks: Vec<Predicate>,
+    /// Polynomials in both.
     pub factors: Vec<Factor>,
     /// What is added up.
     pub sums: Vec<ProductSum>,
@@ -21,7 +32,7 @@ pub struct ProductsTask {
     pub elements: u32,
 }
 
-/// A polynomial in encoded columns, slot by slot.
+/// A polynomial in encoded columns and clear conditions, slot by slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Factor {
@@ -33,6 +44,8 @@ pub enum Factor {
     Constant(i64),
     /// The factor with this number in the list, which stands before this one.
     Earlier(usize),
+    /// 1 where the condition at this place of [`ProductsTask::masks`] is true, and 0 elsewhere, behind the rows too.
+    Mask(usize),
     /// Product of two.
     Mul(Box<Factor>, Box<Factor>),
     /// Difference of two.
@@ -51,6 +64,10 @@ pub struct ProductSum {
     pub bits: Vec<u32>,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl ProductSum {
     /// Bits of each component, as sizes are counted.
     pub(crate) fn rounded(&self) -> Vec<Option<u32>> {
@@ -63,7 +80,7 @@ impl Factor {
     pub fn degree(&self, earlier: &[usize]) -> usize {
         match self {
             Self::Column(_) => 1,
-            Self::Constant(_) => 0,
+            Self::Constant(_) | Self::Mask(_) => 0,
             Self::Earlier(number) => earlier.get(*number).copied().unwrap_or_default(),
             Self::Add(left, right) | Self::Sub(left, right) => {
                 left.degree(earlier).max(right.degree(earlier))
@@ -75,7 +92,7 @@ impl Factor {
     /// Nodes of it.
     pub fn size(&self) -> usize {
         match self {
-            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) => 1,
+            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 1,
             Self::Add(left, right) | Self::Mul(left, right) | Self::Sub(left, right) => {
                 1 + left.size() + right.size()
             }
@@ -85,7 +102,7 @@ impl Factor {
     /// Products of two polynomials in it.
     pub fn products(&self) -> usize {
         match self {
-            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) => 0,
+            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 0,
             Self::Add(left, right) | Self::Sub(left, right) => left.products() + right.products(),
             Self::Mul(left, right) => 1 + left.products() + right.products(),
         }
@@ -93,6 +110,11 @@ impl Factor {
 }
 
 impl ProductsTask {
+    /// How many groups its sums are of, where rows make so many.
+    pub fn groups(&self, found: u64) -> u64 {
+        if self.keys.is_empty() { 1 } else { found }
+    }
+
     /// The degree of each factor.
     pub fn degrees(&self) -> Vec<usize> {
         let mut degrees = Vec::with_capacity(self.factors.len());

@@ -73,8 +73,8 @@ impl ServerPlan {
         }
         let plan: Self = serde_json::from_slice(bytes).map_err(|_| PlanReadFault::Json)?;
         plan.predicate.iter().try_for_each(Predicate::check).map_err(PlanReadFault::Predicate)?;
-        for (mask, Mask { condition, .. }) in plan.masks().iter().enumerate() {
-            let checked = condition.iter().try_for_each(Predicate::check);
+        for (mask, condition) in plan.conditions_of_masks().enumerate() {
+            let checked = condition.into_iter().try_for_each(Predicate::check);
             checked.map_err(|fault| PlanReadFault::MaskCondition { mask, fault })?;
         }
         Ok(plan)
@@ -84,7 +84,7 @@ impl ServerPlan {
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         let lists: [&[String]; 2] = match &self.task {
             Task::Aggregate(task) => [&task.keys, &task.clear],
-            Task::Products(_) => [&[], &[]],
+            Task::Products(task) => [&task.keys, &[]],
             Task::Rows(task) => [&task.clear, &task.operands],
         };
         let weights = self.masks().iter().filter_map(|mask| mask.weight.as_deref());
@@ -94,7 +94,16 @@ impl ServerPlan {
 
     /// All conditions in it.
     pub fn predicates(&self) -> impl Iterator<Item = &Predicate> {
-        self.predicate.iter().chain(self.masks().iter().filter_map(|mask| mask.condition.as_ref()))
+        self.predicate.iter().chain(self.conditions_of_masks().flatten())
+    }
+
+    /// The condition of each mask.
+    fn conditions_of_masks(&self) -> impl Iterator<Item = Option<&Predicate>> {
+        let of_products: &[Predicate] = match &self.task {
+            Task::Products(task) => &task.masks,
+            Task::Aggregate(_) | Task::Rows(_) => &[],
+        };
+        self.masks().iter().map(|mask| mask.condition.as_ref()).chain(of_products.iter().map(Some))
     }
 
     fn masks(&self) -> &[Mask] {

@@ -150,60 +150,75 @@ fn accumulator_bytes(sizes: &Sizes, groups: u64, bodies: u64) -> u64 {
     groups * group + if groups == 1 { poly } else { 0 } + 3 * poly
 }
 
-/// Counts a task of products: docs/math/products.md.
+/// Counts a task of products in so many groups: docs/math/products.md.
 pub(super) fn products(
     plan: &ServerPlan,
     task: &ProductsTask,
     encodings: &[Encoding],
     shape: &TableShape,
+    groups: u64,
 ) -> Result<Counted, PlanError> {
     let first = task.columns.first().copied().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
     let (_, sizes) = find(encodings, first)?;
     let mut counted = Counted::default();
     let residues = sizes.residues();
-    let mut elements = 0;
-    for domain in shape.domains().iter().copied() {
-        let mut run = 0;
-        for rows in shape.chunks_of(domain, &[]) {
-            let more = rows.div_ceil(sizes.degree);
-            elements += more;
-            counted.answers += u64::from(run == 0 || run + more > u64::from(task.elements));
-            run = if run + more > u64::from(task.elements) { more } else { run + more };
-        }
-    }
+    let (elements, runs) = shape.product_runs(sizes.degree, u64::from(task.elements));
+    counted.answers = runs;
     let degrees = task.degrees();
     let components = |sum: &ProductSum| task.components(sum) as u64;
     // A product of every pair of components, in factors and with measures.
     let of_factors: u64 = task.factors.iter().map(|factor| factor_products(factor, &degrees)).sum();
     let of_sums: u64 =
         task.sums.iter().filter(|sum| sum.measure.is_some()).map(|sum| 2 * (components(sum) - 1)).sum();
+    // The factor of a group is that of all rows times its mask.
+    let mut used: Vec<usize> = task.sums.iter().map(|sum| sum.factor).collect();
+    used.sort_unstable();
+    used.dedup();
+    let has_keys = !task.keys.is_empty();
+    let of_masks = used.iter().filter_map(|factor| degrees.get(*factor)).map(|degree| *degree as u64 + 1);
+    let of_masks: u64 = if has_keys { of_masks.sum() } else { 0 };
     let columns = task.columns.len() as u64;
+    // A mask is encoded in slots, and evaluated.
+    let of_rows = if has_keys { groups } else { u64::from(plan.predicate.is_some()) };
+    let transforms = (task.masks.len() as u64 + of_rows) * (1 + sizes.limbs);
     let element = Work {
+        transforms,
+        butterflies: transforms * sizes.butterflies,
         bytes_loaded: columns * sizes.poly_bytes(),
         expanded: columns * residues,
         unpacked: columns * residues,
-        products: (of_factors + of_sums) * residues,
+        products: (of_factors + groups * (of_masks + of_sums)) * residues,
         ..Work::default()
     };
     let mut work = element.times(elements);
     for sum in &task.sums {
-        let polynomials = counted.answers * components(sum);
+        let answers = counted.answers * groups;
+        let polynomials = answers * components(sum);
         // Sums go to coefficients, and are rounded; the owner does the reverse.
         let transforms = polynomials * sizes.limbs;
         work.transforms += transforms;
         work.butterflies += transforms * sizes.butterflies;
         work.products += ROUNDING_PRODUCTS * polynomials * residues;
-        work.owner_butterflies += transforms * sizes.butterflies + counted.answers * sizes.butterflies;
+        work.owner_butterflies += transforms * sizes.butterflies + answers * sizes.butterflies;
         work.owner_products += 2 * polynomials * residues;
         work.owner_unpacked += polynomials * sizes.degree;
-        work.owner_decoded += counted.answers * sizes.degree;
+        work.owner_decoded += answers * sizes.degree;
         counted.bytes_each += size::product_answer_bytes(sizes.set, &sum.rounded()) as u64;
     }
-    counted.answer_bytes = counted.answers * counted.bytes_each;
+    counted.answer_bytes = counted.answers * counted.bytes_each * groups;
+    if has_keys {
+        // Of each group an object in every run.
+        counted.bytes_each *= counted.answers;
+    }
     counted.chunks_read = shape.chunks().len() as u64;
-    counted.sums_bytes = 8 * residues * task.sums.iter().map(components).sum::<u64>();
+    counted.sums_bytes = 8 * residues * groups * task.sums.iter().map(components).sum::<u64>();
     let expressions: Vec<&str> = plan.expressions().collect();
     counted.clear = clear::evaluated(shape.rows(), &expressions, &shape.clear);
+    if has_keys {
+        // Once to find the groups, and once to find those of rows.
+        counted.clear.add(counted.clear);
+        counted.clear.grouped_rows += 2 * shape.rows();
+    }
     counted.blocks.push(BlockWork {
         kind: "products",
         mask: None,
@@ -219,7 +234,7 @@ pub(super) fn products(
 /// Products of residues for one place of a factor.
 fn factor_products(factor: &Factor, degrees: &[usize]) -> u64 {
     match factor {
-        Factor::Column(_) | Factor::Constant(_) | Factor::Earlier(_) => 0,
+        Factor::Column(_) | Factor::Constant(_) | Factor::Earlier(_) | Factor::Mask(_) => 0,
         Factor::Add(left, right) | Factor::Sub(left, right) => {
             factor_products(left, degrees) + factor_products(right, degrees)
         }

@@ -8,21 +8,24 @@
 use hush_params::{ParamSet, noise};
 
 use super::prepared::on_sums;
-use super::{Case, Proposal, cost};
+use super::{Case, Proposal, cost, sums};
 use crate::bounds::Bounds;
+use crate::conditions::predicate;
 use crate::derived::named;
 use crate::error::PlanError;
 use crate::filter::{
     Asked, FilterShape, Space, SumOfCells, Term, compile, elements_of_limbs, limb_of, limbs_of, mask_log2,
     space_of,
 };
-use crate::leakage::numbered;
+use crate::leakage::{list, numbered};
 use crate::limits::WayName;
 use crate::plan::{
-    CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, ProductSum, ProductsTask,
+    CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, Predicate, ProductSum, ProductsTask,
     ShareOfCell, Task,
 };
 use crate::quantity::Quantity;
+use crate::report::Cost;
+use crate::sql::quoted;
 use crate::{EncodingId, PrivateEncoding};
 
 /// Most sums of a question.
@@ -48,7 +51,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let shape = shape.ok_or("the schema declares no filter")?;
     let (schema, named) = (&*case.schema.with_derived(), named(case.schema, case.query));
     let asked = compile(schema, &shape, &named, case.catalog.rows())?;
-    let Asked { filter, condition, shape, cells, on_cells } = asked;
+    let Asked { filter, condition, masks, keys, shape, cells, on_cells } = asked;
     let lanes = &shape.lanes;
     let row_of = |lane: usize| lanes.get(lane).map(|lane| &lane.row);
     let axes: Vec<String> = shape.axes.iter().map(|axis| axis.column.clone()).collect();
@@ -60,24 +63,31 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let on_rest = &Case { schema, query: &rest, ..*case };
     let cells_query = on_sums(on_rest, (&grouped, &on_cells.lanes), row_of, at, &mut bounds)
         .ok_or("its sums could pass the bits that they have")?;
-    let is_masked = filter.is_some() || case.shape.has_deleted;
-    let mut builder = Builder::new(case, is_masked);
+    // The mask of a group leaves out what a condition would.
+    let is_masked = filter.is_some() || case.shape.has_deleted || !keys.is_empty();
+    let mut builder = Builder::new(case, is_masked, masks.iter().map(predicate).collect());
     builder.factors(condition, &cells)?;
     builder.sums(&shape, &cells_query)?;
-    let (task, sums, cost) = builder.finish()?;
+    let Space { degree, .. } = builder.space()?;
+    let (task, sums, mut cost) = builder.finish()?;
+    let task = with_keys(case, (task, degree as u64), &keys, &mut cost);
     let mut ids: Vec<u32> = task.columns.iter().map(|id| id.0).collect();
     ids.sort_unstable();
-    let tells = vec![format!(
+    let mut tells = vec![format!(
         "that encoded columns {} are combined, and how; when the same are combined again",
         numbered(&ids)
     )];
+    tells.extend(task.masks.iter().map(|condition| format!("which rows match {condition}, within that")));
+    if !keys.is_empty() {
+        tells.push(format!("that rows are grouped by {}, and the size of each group", list(&keys)));
+    }
     let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
     let own = OwnQuery { clear: vec![], encrypted: vec![], sealed: vec![], query: case.query.clone() };
     let owner = OwnerPlan {
         aggregates: grouped.outputs,
         own: Some(own),
         cells: Some(cells_query),
-        filtered: Some(FilteredSums { by, sums, is_masked }),
+        filtered: Some(FilteredSums { by, keys, sums, is_masked }),
         bounds,
         final_sql: grouped.final_sql,
         ..OwnerPlan::default()
@@ -92,6 +102,24 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
         clear_bytes: 0,
         tells,
     })
+}
+
+/// A task in a ring of this degree whose sums are grouped by clear columns, for as many groups as its answer may have.
+fn with_keys(
+    case: &Case<'_>,
+    (task, degree): (ProductsTask, u64),
+    keys: &[String],
+    cost: &mut Cost,
+) -> ProductsTask {
+    if keys.is_empty() {
+        return task;
+    }
+    let (_, runs) = case.shape.product_runs(degree, u64::from(task.elements));
+    cost.answer_bytes_each = cost.answer_bytes_each.saturating_mul(runs.max(1));
+    let affordable = sums::most_groups(case.limits, cost, false);
+    cost.max_groups = affordable.min((MAX_SUMS / task.sums.len().max(1)) as u64).max(1);
+    let keys = keys.iter().map(|name| quoted(name)).collect();
+    ProductsTask { keys, max_groups: cost.max_groups, ..task }
 }
 
 /// Cells with the condition.
@@ -110,6 +138,7 @@ struct Filtered {
 struct Builder<'a, 'c> {
     case: &'a Case<'c>,
     is_masked: bool,
+    masks: Vec<Predicate>,
     /// Encodings in the order in which factors name them.
     columns: Vec<&'c PrivateEncoding>,
     set: Option<&'static ParamSet>,
@@ -121,10 +150,10 @@ struct Builder<'a, 'c> {
 }
 
 impl<'a, 'c> Builder<'a, 'c> {
-    fn new(case: &'a Case<'c>, is_masked: bool) -> Self {
+    fn new(case: &'a Case<'c>, is_masked: bool, masks: Vec<Predicate>) -> Self {
         let (columns, factors, cells) = (Vec::new(), Vec::new(), Vec::new());
         let (sums, read, elements) = (Vec::new(), Vec::new(), MAX_ELEMENTS);
-        Self { case, is_masked, columns, set: None, factors, cells, sums, read, elements }
+        Self { case, is_masked, masks, columns, set: None, factors, cells, sums, read, elements }
     }
 
     /// The place of a quantity among the columns; an error if the table does not have it everywhere, in the ring of the others.
@@ -165,7 +194,7 @@ impl<'a, 'c> Builder<'a, 'c> {
 
     /// One factor for each cell: the condition, and that a row is in the cell.
     fn factors(&mut self, condition: Term, cells: &[SumOfCells]) -> Result<(), String> {
-        let is_shared = condition.degree() > 0;
+        let is_shared = condition != Term::Constant(1);
         if is_shared {
             let factor = self.bind(&condition)?;
             self.factors.push(factor);
@@ -246,16 +275,17 @@ impl<'a, 'c> Builder<'a, 'c> {
     }
 
     /// The task, with as few bits in its answer as decrypt, whatever the noise.
-    fn finish(mut self) -> Result<(ProductsTask, Vec<FilteredSum>, crate::report::Cost), String> {
+    fn finish(mut self) -> Result<(ProductsTask, Vec<FilteredSum>, Cost), String> {
         let space = self.space()?;
         let set = self.set.ok_or("it reads no encrypted column")?;
         let mask = if self.is_masked { mask_log2(space) } else { 0.0 };
         let most = (self.elements as f64).log2();
         let task = ProductsTask {
             columns: self.columns.iter().map(|encoding| encoding.public.id).collect(),
+            masks: self.masks,
             factors: self.factors,
-            sums: Vec::new(),
             elements: self.elements as u32,
+            ..ProductsTask::default()
         };
         for (sum, read) in self.sums.iter_mut().zip(&mut self.read) {
             let components = task.components(sum);

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use hush_ring::{LimbStream, RingLimb};
+use hush_ring::{Eval, LimbStream, Poly, RingLimb};
 
 use super::steps::{Memory, Operation, Step, Steps, Value};
 use super::{ProductSum, StoredElement};
@@ -102,15 +102,20 @@ impl BlockView<'_> {
             }
         }
         for step in &steps.steps {
-            self.run(step, passing, kept);
+            self.run(step, element, passing, kept);
         }
+    }
+
+    /// A mask in this block.
+    fn within<'m>(&self, mask: &'m Poly<Eval>) -> Option<&'m [u64]> {
+        let first = self.block * self.places;
+        mask.limb(self.index).get(first..first + self.places)
     }
 
     /// Multiplies factors by the mask of an element.
     fn mask(&self, element: usize, factors: &[Value], kept: &mut [u64]) {
         let Some(mask) = self.elements.get(element).and_then(|element| element.mask) else { return };
-        let first = self.block * self.places;
-        let Some(mask) = mask.limb(self.index).get(first..first + self.places) else { return };
+        let Some(mask) = self.within(mask) else { return };
         for factor in factors {
             let rows = &mut kept[factor.first * self.stride..(factor.first + factor.rows) * self.stride];
             let rows = rows.chunks_exact_mut(self.stride);
@@ -118,8 +123,8 @@ impl BlockView<'_> {
         }
     }
 
-    /// Runs a step. Its operands lie before its result, or in the other memory.
-    fn run(&self, step: &Step, passing: &mut [u64], kept: &mut [u64]) {
+    /// Runs a step of an element. Its operands lie before its result, or in the other memory.
+    fn run(&self, step: &Step, element: usize, passing: &mut [u64], kept: &mut [u64]) {
         let (start, rows) = (step.out.first * self.stride, step.out.rows * self.stride);
         let (passing, kept, out): (&[u64], &[u64], &mut [u64]) = match step.out.memory {
             Memory::Passing => {
@@ -140,6 +145,11 @@ impl BlockView<'_> {
             Operation::Constant(integer) => {
                 let q = i128::from(self.limb.modulus().value());
                 out.fill(i128::from(integer).rem_euclid(q) as u64);
+            }
+            Operation::Mask(number) => {
+                let element = self.elements.get(element);
+                let mask = element.and_then(|element| self.within(element.masks.get(number)?));
+                out[..self.places].copy_from_slice(mask.unwrap_or_default());
             }
             Operation::Copy(from) => out.copy_from_slice(value(from)),
             Operation::Add(left, right) => {

@@ -14,6 +14,8 @@ pub(super) struct Steps {
     pub(super) steps: Vec<Step>,
     /// Where each body is put; `None` for one that nothing reads.
     pub(super) loads: Vec<Option<Value>>,
+    /// Masks that an element has for factors.
+    masks: usize,
     /// Where each factor is.
     factors: Vec<Value>,
     /// Rows of both memories.
@@ -50,19 +52,24 @@ pub(super) struct Step {
 pub(super) enum Operation {
     Constant(i64),
     Copy(Value),
+    Mask(usize),
     Add(Value, Value),
     Sub(Value, Value),
     Mul(Value, Value),
 }
 
 impl Steps {
-    /// The operations of factors in so many bodies, of which `measures` are kept.
+    /// The operations of factors in so many bodies, of which `measures` are kept, and masks.
     ///
     /// # Errors
     /// [`RlweError::NoSuchOperand`], [`RlweError::ProductDegree`].
-    pub(super) fn new(factors: &[Factor], measures: &[usize], bodies: usize) -> Result<Self, RlweError> {
-        let mut steps =
-            Self { steps: Vec::new(), loads: vec![None; bodies], factors: Vec::new(), rows: [0; 2] };
+    pub(super) fn new(
+        factors: &[Factor],
+        measures: &[usize],
+        (bodies, masks): (usize, usize),
+    ) -> Result<Self, RlweError> {
+        let loads = vec![None; bodies];
+        let mut steps = Self { steps: Vec::new(), loads, masks, factors: Vec::new(), rows: [0; 2] };
         for measure in measures {
             steps.load(*measure, Memory::Kept)?;
         }
@@ -90,7 +97,12 @@ impl Steps {
         self.loads.len()
     }
 
-    /// What masks are multiplied into: each factor once.
+    /// How many masks an element has for factors.
+    pub(super) fn masks(&self) -> usize {
+        self.masks
+    }
+
+    /// What the mask of an element is multiplied into: each factor once.
     pub(super) fn masked(&self, sums: &[ProductSum]) -> Vec<Value> {
         let mut masked: Vec<Value> = Vec::new();
         for factor in sums.iter().filter_map(|sum| self.factors.get(sum.factor)) {
@@ -154,7 +166,10 @@ impl Steps {
     fn load_all(&mut self, factor: &Factor) -> Result<(), RlweError> {
         match factor {
             Factor::Stored(body) => self.load(*body, Memory::Passing),
-            Factor::Constant(_) | Factor::Earlier(_) => Ok(()),
+            Factor::Mask(number) if *number >= self.masks => {
+                Err(RlweError::NoSuchOperand { found: *number, bodies: self.masks })
+            }
+            Factor::Constant(_) | Factor::Earlier(_) | Factor::Mask(_) => Ok(()),
             Factor::Add(left, right) | Factor::Sub(left, right) | Factor::Mul(left, right) => {
                 self.load_all(left)?;
                 self.load_all(right)
@@ -169,6 +184,7 @@ impl Steps {
         };
         match factor {
             Factor::Constant(integer) => Ok(self.push(Operation::Constant(*integer), 1, memory)),
+            Factor::Mask(number) => Ok(self.push(Operation::Mask(*number), 1, memory)),
             Factor::Stored(body) => {
                 let missing = RlweError::NoSuchOperand { found: *body, bodies: self.loads.len() };
                 self.loads.get(*body).copied().flatten().ok_or(missing)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hush_params::PLAINTEXT_PRIMES_32;
 use hush_plan::packing::{Slots, Sum};
-use hush_plan::plan::{PLAN_FORMAT, ServerPlan, Task};
+use hush_plan::plan::{PLAN_FORMAT, Predicate, ServerPlan, Task};
 
 use super::super::parse;
 use super::*;
@@ -60,6 +60,7 @@ fn task() -> ProductsTask {
         ],
         sums: vec![sum(0, None, 2), sum(1, Some(2), 4)],
         elements: 10,
+        ..ProductsTask::default()
     }
 }
 
@@ -84,6 +85,42 @@ fn what_fits_has_components_and_a_cost() {
         task.sums = vec![sum(0, None, 8), sum(1, Some(0), 8)];
     });
     assert_eq!(most.unwrap().components, [8, 8]);
+}
+
+/// Masks have no degree, and what groups cost is counted for as many as there may be.
+#[test]
+fn masks_and_groups_are_counted() {
+    let condition = || Predicate::clear("\"year\" > 1");
+    let mask = |place| Box::new(Factor::Mask(place));
+    let masked = found(|task| {
+        task.masks = vec![condition(); 2];
+        task.factors[1] = Factor::Mul(mask(1), Box::new(Factor::Earlier(0)));
+        task.sums[1] = sum(1, Some(2), 3);
+    });
+    assert_eq!(masked.unwrap().components, [2, 3]);
+    let missing = refused(|task| {
+        task.masks = vec![condition()];
+        task.factors[0] = Factor::Mask(1);
+    });
+    assert_eq!(missing, PlanFault::Index { what: "mask", found: 1, count: 1 });
+    assert_eq!(
+        refused(|task| task.masks = vec![condition(); MAX_MASKS + 1]),
+        PlanFault::TooMany { what: "masks of products", found: MAX_MASKS + 1, limit: MAX_MASKS }
+    );
+    let grouped = |max_groups| {
+        found(|task| (task.keys, task.max_groups) = (vec!["\"ward\"".to_owned()], max_groups)).map(drop)
+    };
+    assert_eq!(grouped(2048), Ok(()));
+    let limit = MAX_SUMS;
+    assert_eq!(grouped(2049), Err(PlanFault::TooMany { what: "sums of all groups", found: 4098, limit }));
+    assert!(grouped(u64::MAX).is_err());
+    // One sum of degree 7 is 14 products and 8 of a mask; 4096 of them are fewer than may be, and with the factor's own too many.
+    let costly = refused(|task| {
+        (task.keys, task.max_groups) = (vec!["\"ward\"".to_owned()], 4096);
+        task.factors = vec![*power(6); 300];
+        task.sums = vec![sum(0, Some(0), 8)];
+    });
+    assert!(matches!(costly, PlanFault::ProductCost { .. }), "{costly:?}");
 }
 
 #[test]

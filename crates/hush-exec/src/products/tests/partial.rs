@@ -28,8 +28,14 @@ fn every_cut_of_the_parts_gives_the_same_bytes() {
     for kind in [Kind::Encrypted, Kind::Plain] {
         let table = TestTable::new(&mut random, LARGE, &parts, kind);
         let engine = table.engine(2);
-        for (predicate, elements) in [(None, 3), (Some("\"year\" > 2022"), 2)] {
+        for (predicate, elements, has_keys) in [
+            (None, 3, false),
+            (Some("\"year\" > 2022"), 2, false),
+            (None, 2, true),
+            (Some("\"year\" > 2021"), 3, true),
+        ] {
             let task = random_task(&mut random, 2, elements, 63);
+            let task = if has_keys { by_year(&task, 50) } else { task };
             let plan = table.plan(predicate, task.clone());
             let whole = engine.run(&plan).unwrap();
             let run = |parts: &[u32]| engine.run_parts(&plan, &set(parts), &stop()).unwrap();
@@ -66,7 +72,8 @@ fn partial_answers_to_something_else_are_refused() {
         let parts = Some(parts.clone());
         let head =
             answer::AnswerHead { manifest: table.signed.digest(), plan: digest, max_bytes: 1 << 30, parts };
-        answer::encode_products(&head, runs.first().map_or(5, |(_, objects)| objects.len()), runs).unwrap()
+        let sums = runs.first().map_or(5, |(_, objects)| objects.len());
+        answer::encode_products(&head, sums, None, runs).unwrap()
     };
     let part = set(&[0]);
     let partial = engine.run_parts(&plan, &part, &stop()).unwrap();

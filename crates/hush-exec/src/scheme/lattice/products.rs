@@ -3,6 +3,7 @@
 //!
 //! While chunks are added, sums are kept block by block as threads compute them; at the end they are polynomials.
 
+use arrow::buffer::BooleanBuffer;
 use hush_plan::EncodingId;
 use hush_plan::plan::ProductSum;
 use hush_ring::{Eval, Poly, UniformSeed};
@@ -30,17 +31,27 @@ pub(crate) struct ProductPolys(Vec<Vec<Poly<Eval>>>);
 struct Loaded<'a> {
     seed: UniformSeed,
     bodies: Vec<Body<'a>>,
-    elements: Vec<(u32, Option<Poly<Eval>>)>,
+    elements: Vec<Masked>,
+}
+
+/// A ring element that counts.
+struct Masked {
+    element: u32,
+    /// `None` where every slot counts.
+    mask: Option<Poly<Eval>>,
+    /// Those of factors.
+    masks: Vec<Poly<Eval>>,
 }
 
 impl Loaded<'_> {
     fn stored(&self) -> impl Iterator<Item = StoredElement<'_>> {
         let Self { seed, bodies, elements } = self;
-        elements.iter().map(|(element, mask)| StoredElement {
+        elements.iter().map(|Masked { element, mask, masks }| StoredElement {
             seed: *seed,
             element: *element,
             bodies,
             mask: mask.as_ref(),
+            masks,
         })
     }
 }
@@ -103,32 +114,37 @@ fn load<'a>(products: &Products, chunk: &ProductChunk<'a>) -> Result<Loaded<'a>,
     };
     let bodies = products.task.columns.iter().map(body).collect::<Result<_, _>>()?;
     let count = shape.packing.element_count(shape.set, input.row.rows);
-    let elements = (0..count).filter_map(|element| {
-        let mask = mask(products, chunk, element as usize).transpose()?;
-        Some(mask.map(|mask| (element, mask)))
-    });
+    let elements = (0..count).filter_map(|element| masked(products, chunk, element).transpose());
     Ok(Loaded { seed, bodies, elements: elements.collect::<Result<_, _>>()? })
 }
 
-/// The mask of a ring element: `None` where nothing counts, `Some(None)` where every slot does.
-fn mask(
-    products: &Products,
-    chunk: &ProductChunk<'_>,
-    element: usize,
-) -> Result<Option<Option<Poly<Eval>>>, ExecError> {
-    let Some(counted) = chunk.counted else { return Ok(Some(None)) };
+/// A ring element with its masks; `None` where nothing counts.
+fn masked(products: &Products, chunk: &ProductChunk<'_>, element: u32) -> Result<Option<Masked>, ExecError> {
     let degree = products.ring.degree();
-    let first = (element * degree).min(counted.len());
-    let rows = counted.slice(first, degree.min(counted.len() - first));
-    match rows.count_set_bits() {
-        0 => Ok(None),
-        all if all == degree => Ok(Some(None)),
-        _ => {
-            let bits: Vec<i64> = rows.iter().map(i64::from).collect();
-            let mask = products.encoder.encode_clear(0, Values::I64(&bits));
-            mask.map(|mask| Some(Some(mask))).map_err(|_| INTERNAL)
-        }
+    let rows_of = |rows: &BooleanBuffer| {
+        let first = (element as usize * degree).min(rows.len());
+        rows.slice(first, degree.min(rows.len() - first))
+    };
+    let mask = match chunk.counted.map(rows_of) {
+        None => None,
+        Some(rows) => match rows.count_set_bits() {
+            0 => return Ok(None),
+            _ if products.is_grouped => None,
+            all if all == degree => None,
+            _ => Some(in_slots(products, &rows)?),
+        },
+    };
+    let masks = chunk.masks.iter().map(|rows| in_slots(products, &rows_of(rows)));
+    Ok(Some(Masked { element, mask, masks: masks.collect::<Result<_, _>>()? }))
+}
+
+/// The message that is 1 in the slots of some rows.
+fn in_slots(products: &Products, rows: &BooleanBuffer) -> Result<Poly<Eval>, ExecError> {
+    if rows.count_set_bits() == 0 {
+        return Ok(Poly::zero(&products.ring));
     }
+    let bits: Vec<i64> = rows.iter().map(i64::from).collect();
+    products.encoder.encode_clear(0, Values::I64(&bits)).map_err(|_| INTERNAL)
 }
 
 impl ProductTotal for ProductPolys {

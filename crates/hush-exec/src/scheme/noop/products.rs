@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sums of products of plain values, slot by slot: padding is made of zeros, and counts where it would count in ciphertexts.
 
+use arrow::buffer::BooleanBuffer;
 use ethnum::I256;
 use hush_plan::EncodingId;
 use hush_plan::plan::{Factor, ProductSum};
@@ -53,14 +54,17 @@ fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProd
     for row in 0..chunk.input.row_count() {
         if chunk.counted.is_none_or(|counted| row < counted.len() && counted.value(row)) {
             let values: Vec<I256> = columns.iter().filter_map(|column| column.get(row)).copied().collect();
-            sums.add(slot(products, &values)?)?;
+            let is_true = |mask: &BooleanBuffer| row < mask.len() && mask.value(row);
+            let masks: Vec<bool> = chunk.masks.iter().map(is_true).collect();
+            sums.add(slot(products, (&values, &masks))?)?;
         }
     }
     if chunk.counted.is_none() {
         let rows = chunk.input.row.rows;
         let elements = products.shape.packing.element_count(products.shape.set, rows);
         let padding = u64::from(elements) * products.ring.degree() as u64 - u64::from(rows);
-        let zeros = slot(products, &vec![I256::ZERO; columns.len()])?.0;
+        let nothing = (&*vec![I256::ZERO; columns.len()], &*vec![false; chunk.masks.len()]);
+        let zeros = slot(products, nothing)?.0;
         let times = |value: I256| value.checked_mul(I256::from(padding)).ok_or(RANGE);
         sums.add(PlainProducts(zeros.into_iter().map(times).collect::<Result<_, _>>()?))?;
     }
@@ -68,10 +72,10 @@ fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProd
 }
 
 /// What each sum has of one slot.
-fn slot(products: &Products, columns: &[I256]) -> Result<PlainProducts, ExecError> {
+fn slot(products: &Products, (columns, masks): (&[I256], &[bool])) -> Result<PlainProducts, ExecError> {
     let mut factors: Vec<I256> = Vec::with_capacity(products.task.factors.len());
     for factor in &products.task.factors {
-        let value = value(factor, columns, &factors)?;
+        let value = value(factor, (columns, masks), &factors)?;
         factors.push(value);
     }
     let sum = |sum: &ProductSum| {
@@ -82,12 +86,13 @@ fn slot(products: &Products, columns: &[I256]) -> Result<PlainProducts, ExecErro
     Ok(PlainProducts(products.task.sums.iter().map(sum).collect::<Result<_, _>>()?))
 }
 
-fn value(factor: &Factor, columns: &[I256], earlier: &[I256]) -> Result<I256, ExecError> {
-    let both =
-        |left, right| Ok::<_, ExecError>((value(left, columns, earlier)?, value(right, columns, earlier)?));
+fn value(factor: &Factor, (columns, masks): (&[I256], &[bool]), earlier: &[I256]) -> Result<I256, ExecError> {
+    let one = |factor| value(factor, (columns, masks), earlier);
+    let both = |left, right| Ok::<_, ExecError>((one(left)?, one(right)?));
     match factor {
         Factor::Column(place) => columns.get(*place).copied().ok_or(DAMAGED),
         Factor::Constant(integer) => Ok(I256::from(*integer)),
+        Factor::Mask(place) => masks.get(*place).map(|mask| I256::from(i32::from(*mask))).ok_or(DAMAGED),
         Factor::Earlier(number) => earlier.get(*number).copied().ok_or(DAMAGED),
         Factor::Add(left, right) => both(left, right).and_then(|(l, r)| l.checked_add(r).ok_or(RANGE)),
         Factor::Mul(left, right) => both(left, right).and_then(|(l, r)| l.checked_mul(r).ok_or(RANGE)),

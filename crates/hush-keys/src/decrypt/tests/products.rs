@@ -17,6 +17,8 @@ struct Table {
     secret: SecretKey,
     /// `[chunk][column]` → values.
     values: Vec<Vec<Vec<i64>>>,
+    /// `[chunk][mask]` → truth of each row, where factors name masks.
+    masks: Vec<Vec<Vec<bool>>>,
     chunks: Vec<(UniformSeed, Vec<Vec<u8>>)>,
 }
 
@@ -44,8 +46,14 @@ impl Table {
             let bodies = bodies.collect();
             (encryption.seed(), bodies)
         });
-        let chunks = chunks.collect();
-        Self { ring, encoder, secret, values, chunks }
+        let chunks: Vec<_> = chunks.collect();
+        let masks = vec![Vec::new(); chunks.len()];
+        Self { ring, encoder, secret, values, masks, chunks }
+    }
+
+    /// With masks, as many in each chunk.
+    fn with_masks(self, masks: Vec<Vec<Vec<bool>>>) -> Self {
+        Self { masks, ..self }
     }
 
     /// Asks for every sum.
@@ -59,11 +67,24 @@ impl Table {
         let bodies: Vec<Vec<Body<'_>>> = (0..self.chunks.len())
             .map(|chunk| (0..columns).map(|column| body(chunk, column)).collect())
             .collect();
+        let in_slots = |mask: &Vec<bool>| {
+            let bits: Vec<i64> = mask.iter().map(|bit| i64::from(*bit)).collect();
+            self.encoder.encode_clear(0, Values::I64(&bits)).unwrap()
+        };
+        let masks: Vec<Vec<Poly<Eval>>> =
+            self.masks.iter().map(|masks| masks.iter().map(in_slots).collect()).collect();
         let elements: Vec<Element<'_>> = self
             .chunks
             .iter()
             .zip(&bodies)
-            .map(|((seed, _), bodies)| Element { seed: *seed, element: 0, bodies, mask: None })
+            .zip(&masks)
+            .map(|(((seed, _), bodies), masks)| Element {
+                seed: *seed,
+                element: 0,
+                bodies,
+                mask: None,
+                masks,
+            })
             .collect();
         let sums = ProductSums::new(&self.ring, task, &elements).unwrap();
         let decrypt = |components: Vec<Poly<Eval>>| {
@@ -76,9 +97,10 @@ impl Table {
 }
 
 /// The value of a factor in a row, modulo `T`.
-fn value(factor: &Factor, row: &[i64], earlier: &[i64]) -> i64 {
-    let value = |factor: &Factor| i128::from(value(factor, row, earlier));
+fn value(factor: &Factor, (row, masks): (&[i64], &[bool]), earlier: &[i64]) -> i64 {
+    let value = |factor: &Factor| i128::from(value(factor, (row, masks), earlier));
     let found = match factor {
+        Factor::Mask(mask) => i128::from(masks[*mask]),
         Factor::Stored(column) => i128::from(row[*column]),
         Factor::Constant(integer) => i128::from(*integer),
         Factor::Earlier(number) => i128::from(earlier[*number]),
@@ -95,6 +117,8 @@ fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
     match factor {
         Factor::Stored(_) => noise::bgv_fresh_phase_log2((T as f64).log2()),
         Factor::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
+        // Centred, and without an error.
+        Factor::Mask(_) => (T as f64).log2() - 1.0,
         Factor::Earlier(number) => earlier[*number],
         Factor::Add(left, right) | Factor::Sub(left, right) => {
             noise::add_phase_log2(bound(left), bound(right))
@@ -109,7 +133,8 @@ fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
 
 /// Asks a task, and compares slots with plain integers and phases with their bound; gives the least distance in bits from a bound.
 fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
-    let task = ProductTask::new(factors, sums.to_vec(), table.values[0].len()).unwrap();
+    let operands = (table.values[0].len(), table.masks[0].len());
+    let task = ProductTask::new(factors, sums.to_vec(), operands).unwrap();
     let (degree, fresh) = (table.ring.degree(), noise::bgv_fresh_phase_log2((T as f64).log2()));
     let mut bounds = Vec::new();
     for factor in factors {
@@ -118,12 +143,13 @@ fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
     let mut least = f64::INFINITY;
     for (sum, Answered { components, phases, slots }) in sums.iter().zip(table.ask(&task)) {
         let mut expected = vec![0; degree];
-        for columns in &table.values {
+        for (columns, masks) in table.values.iter().zip(&table.masks) {
             for (row, expected) in expected.iter_mut().enumerate().take(columns[0].len()) {
+                let masks: Vec<bool> = masks.iter().map(|mask| mask[row]).collect();
                 let row: Vec<i64> = columns.iter().map(|column| column[row]).collect();
                 let mut found = Vec::new();
                 for factor in factors {
-                    found.push(value(factor, &row, &found));
+                    found.push(value(factor, (&row, &masks), &found));
                 }
                 let product = found[sum.factor] * sum.measure.map_or(1, |measure| row[measure]);
                 *expected = (*expected + product).rem_euclid(T as i64);
@@ -189,6 +215,37 @@ fn linear(draw: &mut Draw, columns: usize) -> Factor {
     }
 }
 
+/// Clear conditions within a formula: members of OR, and choices between ciphertexts.
+#[test]
+fn masks_in_formulas_are_exact_and_keep_to_their_bounds() {
+    let mut draw = Draw::new();
+    let (chunks, columns, rows) = (3, 3, ring("n13_q4x46_sec128_v1").degree());
+    let mut bits = |of: usize| -> Vec<usize> { (0..rows).map(|_| draw.below(of)).collect() };
+    let values = (0..chunks)
+        .map(|_| (0..columns).map(|_| bits(2).into_iter().map(|bit| bit as i64).collect()).collect());
+    let values = values.collect();
+    let masks =
+        (0..chunks).map(|_| [1, 2, 3].map(|of| bits(of).iter().map(|bit| *bit == 0).collect()).into());
+    let table = Table::new("n13_q4x46_sec128_v1", values).with_masks(masks.collect());
+    let stored = |column| Box::new(Factor::Stored(column));
+    let mask = |mask| Box::new(Factor::Mask(mask));
+    let times = |one: &Factor, other: &Factor| Factor::Mul(Box::new(one.clone()), Box::new(other.clone()));
+    let or = |one: &Factor, other: &Factor| {
+        let sum = Factor::Add(Box::new(one.clone()), Box::new(other.clone()));
+        Factor::Sub(Box::new(sum), Box::new(times(one, other)))
+    };
+    let both = or(&mask(1), &times(&stored(0), &mask(2)));
+    let chosen = Factor::Add(
+        Box::new(times(&mask(1), &stored(0))),
+        Box::new(Factor::Mul(Box::new(Factor::Sub(Box::new(Factor::Constant(1)), mask(1))), stored(1))),
+    );
+    let factors = [both, chosen, *mask(2), Factor::Mul(mask(0), Box::new(Factor::Earlier(1)))];
+    let sums =
+        (0..factors.len()).flat_map(|factor| [None, Some(2)].map(|measure| ProductSum { factor, measure }));
+    let margin = check(&table, &factors, &sums.collect::<Vec<_>>());
+    assert!(margin > 10.0, "{margin}");
+}
+
 /// As Q6 of TPC-H: two ends of two ranges, one of a third, and a measure in limbs.
 #[test]
 fn conditions_times_measures_are_counted_and_summed() {
@@ -228,9 +285,10 @@ fn conditions_times_measures_are_counted_and_summed() {
 fn tasks_and_elements_that_do_not_fit_are_refused() {
     let stored = |column| Box::new(Factor::Stored(column));
     let sum = |factor, measure| ProductSum { factor, measure };
-    let task = |factors: &[Factor], sums: &[ProductSum]| ProductTask::new(factors, sums.to_vec(), 2);
+    let task = |factors: &[Factor], sums: &[ProductSum]| ProductTask::new(factors, sums.to_vec(), (2, 1));
     let refused = |factors: &[Factor], sums: &[ProductSum]| task(factors, sums).unwrap_err().to_string();
     assert!(refused(&[Factor::Stored(2)], &[]).contains("operand 2"));
+    assert!(refused(&[Factor::Mask(1)], &[]).contains("operand 1"));
     assert!(refused(&[Factor::Earlier(0)], &[]).contains("operand 0"));
     assert!(refused(&[Factor::Stored(0)], &[sum(1, None)]).contains("operand 1"));
     assert!(refused(&[Factor::Stored(0)], &[sum(0, Some(2))]).contains("operand 2"));
@@ -245,11 +303,16 @@ fn tasks_and_elements_that_do_not_fit_are_refused() {
     let bytes = &table.chunks[0].1[0];
     let id = BodyId { column: 0, chunk: 0, element_count: 1, lanes: 1 };
     let body = checked(bytes, &table.ring, BodyKind::Slot, id);
+    let mask = table.encoder.encode_clear(0, Values::I64(&[1; 10])).unwrap();
+    let fits_with = |ring: &Ring, element, bodies: &[Body<'_>], masks: &[Poly<Eval>]| {
+        let element = Element { seed: table.chunks[0].0, element, bodies, mask: None, masks };
+        ProductSums::new(ring, &task, &[element]).is_ok()
+    };
     let fits = |ring: &Ring, element, bodies: &[Body<'_>]| {
-        ProductSums::new(ring, &task, &[Element { seed: table.chunks[0].0, element, bodies, mask: None }])
-            .is_ok()
+        fits_with(ring, element, bodies, std::slice::from_ref(&mask))
     };
     assert!(fits(&table.ring, 0, &[body, body]));
+    assert!(!fits_with(&table.ring, 0, &[body, body], &[]));
     assert!(!fits(&table.ring, 0, &[body]) && !fits(&table.ring, 1, &[body, body]));
     assert!(!fits(&ring("n13_q3x46_sec128_v1"), 0, &[body, body]));
 }
@@ -258,14 +321,15 @@ fn tasks_and_elements_that_do_not_fit_are_refused() {
 #[test]
 fn phases_beyond_their_bound_are_refused() {
     let table = Table::new("n12_q2x46_sec128_v1", vec![vec![vec![1; 10]; 2]]);
-    let task = ProductTask::new(&[Factor::Stored(0)], vec![ProductSum { factor: 0, measure: Some(1) }], 2);
+    let task =
+        ProductTask::new(&[Factor::Stored(0)], vec![ProductSum { factor: 0, measure: Some(1) }], (2, 0));
     let (task, bytes) = (task.unwrap(), &table.chunks[0].1);
     let body = |column: u32| {
         let id = BodyId { column, chunk: 0, element_count: 1, lanes: 1 };
         checked(&bytes[column as usize], &table.ring, BodyKind::Slot, id)
     };
     let bodies = [body(0), body(1)];
-    let elements = [Element { seed: table.chunks[0].0, element: 0, bodies: &bodies, mask: None }];
+    let elements = [Element { seed: table.chunks[0].0, element: 0, bodies: &bodies, mask: None, masks: &[] }];
     let components = ProductSums::new(&table.ring, &task, &elements).unwrap().evaluate().unwrap().remove(0);
     let decrypt =
         |bound| decrypt_product(&table.secret, &table.encoder, &components, PhaseLimit::from_log2(bound));

@@ -9,7 +9,8 @@ use crate::schema::{Protection, Schema};
 use crate::sql;
 use crate::tables::{column, nullable, ranged, schema};
 
-/// A row: `day` from -5 to 3000, `size` from 0 to 10 or missing, `fresh` or missing, `cost` in hundredths up to 200, `kind` A, B or C, or missing.
+/// A row: `day` from -5 to 3000, `size` from 0 to 10 or missing, `fresh` or missing, `cost` in hundredths up to 200, `kind` A, B or C, or missing; in the
+/// clear `year` from 1 to 3 or missing, and `city` x or y.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     day: i128,
@@ -17,13 +18,15 @@ struct Row {
     fresh: Option<bool>,
     cost: i128,
     kind: Option<&'static str>,
+    year: Option<i128>,
+    city: &'static str,
 }
 
 const KINDS: [&str; 3] = ["A", "B", "C"];
 
 fn table() -> Schema {
     use ColumnType::{Bool, Category, Decimal, Int};
-    use Protection::{Encrypt, Seal};
+    use Protection::{Clear, Encrypt, Seal};
     schema(
         "t",
         vec![
@@ -32,6 +35,8 @@ fn table() -> Schema {
             nullable(column("fresh", Bool, Encrypt)),
             ranged(column("cost", Decimal { precision: 9, scale: 2 }, Encrypt), 0, 200),
             nullable(column("kind", Category, Seal)),
+            nullable(column("year", Int { bits: 16 }, Clear)),
+            column("city", Category, Clear),
         ],
     )
 }
@@ -47,10 +52,56 @@ fn codes(schema: &Schema) -> Vec<Code> {
     ["day", "size", "fresh", "cost", "kind"].map(code).into()
 }
 
-fn term(text: &str) -> Option<Term> {
+/// The polynomial of a condition, and its masks.
+fn masked(text: &str) -> Option<(Term, Vec<Expr>)> {
     let schema = table();
     let query = sql::parse(&schema, &format!("SELECT COUNT(*) FROM t WHERE {text}")).unwrap();
-    polynomial(&codes(&schema), query.filter.as_ref().unwrap())
+    let columns = Columns { schema: &schema, codes: &codes(&schema) };
+    let mut masks = Vec::new();
+    let term = polynomial(columns, query.filter.as_ref().unwrap(), &mut masks)?;
+    Some((term, masks))
+}
+
+fn term(text: &str) -> Option<Term> {
+    masked(text).map(|(term, _)| term)
+}
+
+/// What a clear condition is for a row, as a server evaluates it.
+fn is_true(condition: &Expr, row: &Row) -> Option<bool> {
+    let literal = |expr: &Expr| expr.to_string().trim_matches('\'').to_owned();
+    let value = |expr: &Expr| match column_name(bare(expr)).unwrap() {
+        "year" => row.year.map(|year| year.to_string()),
+        _ => Some(row.city.to_owned()),
+    };
+    match bare(condition) {
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => is_true(expr, row).map(|found| !found),
+        Expr::IsNull(expr) => Some(value(expr).is_none()),
+        Expr::BinaryOp { left, op: op @ (BinaryOperator::And | BinaryOperator::Or), right } => {
+            let decides = *op == BinaryOperator::Or;
+            match (is_true(left, row), is_true(right, row)) {
+                (Some(one), Some(other)) if decides => Some(one || other),
+                (Some(one), Some(other)) => Some(one && other),
+                (Some(known), None) | (None, Some(known)) if known == decides => Some(known),
+                _ => None,
+            }
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => Some(value(left)? == literal(right)),
+        Expr::BinaryOp { left, op: BinaryOperator::NotEq, right } => Some(value(left)? != literal(right)),
+        other => panic!("{other}"),
+    }
+}
+
+/// The value of a polynomial for some values of quantities and masks.
+fn evaluate(term: &Term, known: &BTreeMap<Quantity, i64>, masks: &[bool]) -> i64 {
+    let of = |term: &Term| evaluate(term, known, masks);
+    match term {
+        Term::Clear(mask) => i64::from(masks[*mask]),
+        Term::Constant(integer) => *integer,
+        Term::Stored(quantity) => known[quantity],
+        Term::Add(one, other) => of(one) + of(other),
+        Term::Mul(one, other) => of(one) * of(other),
+        Term::Sub(one, other) => of(one) - of(other),
+    }
 }
 
 fn values(row: &Row) -> BTreeMap<Quantity, i64> {
@@ -90,7 +141,7 @@ fn atom(draws: &mut Draws) -> (String, Truth) {
     }
     const OPS: [&str; 6] = ["<", "<=", ">", ">=", "=", "<>"];
     let op = draws.below(6) as usize;
-    match draws.below(9) {
+    match draws.below(12) {
         0 => {
             let bound = i128::from(draws.below(3020)) - 12;
             (format!("day {} {bound}", OPS[op]), Box::new(move |row| Some(compared(op, row.day, bound))))
@@ -142,6 +193,20 @@ fn atom(draws: &mut Draws) -> (String, Truth) {
             let word = if is_null { "IS NULL" } else { "IS NOT NULL" };
             (format!("size {word}"), Box::new(move |row| Some(row.size.is_none() == is_null)))
         }
+        8 => {
+            let year = i128::from(draws.below(4));
+            let is_negated = draws.below(2) == 0;
+            let op = if is_negated { "<>" } else { "=" };
+            (
+                format!("year {op} {year}"),
+                Box::new(move |row| row.year.map(|found| (found == year) != is_negated)),
+            )
+        }
+        9 => ("year IS NULL".to_owned(), Box::new(|row| Some(row.year.is_none()))),
+        10 => {
+            let city = ["x", "y", "z"][draws.below(3) as usize];
+            (format!("'{city}' = city"), Box::new(move |row| Some(row.city == city)))
+        }
         _ => ("kind IN ('A', 'C')".to_owned(), Box::new(|row| row.kind.map(|kind| kind != "B"))),
     }
 }
@@ -181,18 +246,21 @@ fn polynomials_are_one_where_conditions_are_true() {
             fresh: (draws.below(3) > 0).then(|| draws.below(2) == 0),
             cost: draws.below(201).into(),
             kind: (draws.below(4) > 0).then(|| KINDS[draws.below(3) as usize]),
+            year: (draws.below(4) > 0).then(|| 1 + i128::from(draws.below(3))),
+            city: ["x", "y"][draws.below(2) as usize],
         })
         .collect();
     let known: Vec<BTreeMap<Quantity, i64>> = rows.iter().map(values).collect();
     let mut decided = 0;
     for _ in 0..3000 {
         let (text, truth) = condition(&mut draws, 3);
-        let Some(term) = term(&text) else { continue };
+        let Some((term, masks)) = masked(&text) else { continue };
         decided += 1;
         assert!(term.degree() <= MAX_DEGREE);
         for (row, known) in rows.iter().zip(&known) {
             let expected = i64::from(truth(row) == Some(true));
-            assert_eq!(term.evaluate(&|quantity| known[quantity]), expected, "{text}\n{row:?}");
+            let masks: Vec<bool> = masks.iter().map(|mask| is_true(mask, row) == Some(true)).collect();
+            assert_eq!(evaluate(&term, known, &masks), expected, "{text}\n{row:?}");
         }
     }
     assert!(decided > 2000, "{decided}");
@@ -208,6 +276,25 @@ fn comparisons_of_one_column_are_one_sum_and_exclusive_members_take_no_product()
     assert_eq!(degree("(kind = 'A' AND size > 3) OR (kind = 'B' AND size > 7)"), 2);
     assert_eq!(degree("kind = 'A' OR size > 7"), 2);
     assert_eq!(degree("size IS NULL OR size IS NOT NULL"), 1);
+}
+
+/// What clear columns decide takes no factor, and neighbours are one mask.
+#[test]
+fn clear_members_are_masks() {
+    let found = |text: &str| {
+        let (term, masks) = masked(text).unwrap();
+        (term.degree(), masks.iter().map(Expr::to_string).collect::<Vec<_>>())
+    };
+    let masks = |masks: &[&str]| masks.iter().map(|mask| (*mask).to_owned()).collect::<Vec<_>>();
+    assert_eq!(found("size > 3 OR year = 1"), (1, masks(&["\"year\" = 1"])));
+    let (degree, neighbours) = found("(year = 1 AND size > 3 AND city = 'x') OR fresh");
+    assert_eq!((degree, neighbours.len()), (2, 1), "{neighbours:?}");
+    // Of other years and cities no row is the same, and degrees do not add up.
+    assert_eq!(found("(year = 1 AND size > 3) OR (year = 2 AND fresh)").0, 1);
+    assert_eq!(found("(city = 'x' AND size > 3) OR ('y' = city AND fresh)").0, 1);
+    assert_eq!(found("(year = 1 AND size > 3) OR (year <> 2 AND fresh)").0, 2);
+    assert_eq!(found("(year = 1 AND size > 3) OR (year = 1 AND fresh)").0, 2);
+    assert_eq!(found("NOT (size > 3 AND NOT year = 1)"), (1, masks(&["\"year\" = 1"])));
 }
 
 #[test]
