@@ -99,6 +99,23 @@ def test_what_is_proposed_answers_the_queries(hush, data, small_key):
                 assert left == right or float(left) == float(right), (query, mine, theirs)
 
 
+def test_conditions_without_keys_are_proposed_and_answer(hush, data, small_key):
+    """Of a question that nothing smaller answers: texts are listed, the schema serves as it is written, and all ways agree with DuckDB."""
+    query = "SELECT COUNT(*) AS n FROM t WHERE charges * 1000000 > amount AND kind IN ('burn', 'asthma')"
+    done = init(hush, query)
+    assert "conditions without keys (filter) on kind; derived: charges * 1000000 > amount" in done.stderr, done.stderr
+    assert "-> filter " in done.stderr and "kind: the schema file lists its 4 texts now" in done.stderr, done.stderr
+    schema = data / "t.schema.toml"
+    facts = tomllib.loads(schema.read_text(encoding="utf-8"))
+    assert facts["derive"] == ["charges * 1000000 > amount"] and not facts.get("cubes"), facts
+    assert facts["filter"] == [{"column": "kind", "values": ["asthma", "burn", "it's", "o'neill"]}], facts["filter"]
+    approve(schema)
+    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    found = {hush("query", "T", query, "--way", way, "--format", "csv", *small_key).stdout for way in ("filter", "fetch")}
+    expected = duckdb.sql(query.replace(" t ", f" read_csv('{data / 't.csv'}', types={{'charges': 'DECIMAL(12,2)'}}) ")).fetchone()[0]
+    assert found == {f"n\n{expected}\n"} and expected > 1000, (found, expected)
+
+
 def test_proposals_are_the_same_each_time(hush, data):
     queries = ";".join(query for _, query in ORDERED)
     first = init(hush, queries, "-o", "-").stdout

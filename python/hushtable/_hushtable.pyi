@@ -122,6 +122,7 @@ def alter(
     purposes: list[tuple[str, list[str]]],
     products: list[list[str]],
     moments: list[list[str]],
+    measures: list[str],
     memory_limit: int | None,
     threads: int,
 ) -> dict[str, Any]: ...

@@ -307,6 +307,7 @@ class Table:
         purposes: Mapping[str, Sequence[Purpose]] | None = None,
         products: Sequence[Sequence[str]] = (),
         moments: Sequence[Sequence[str]] = (),
+        measures: Sequence[str] = (),
         memory_limit: int | str | None = None,
         threads: int | None = None,
     ) -> Altered:
@@ -322,6 +323,7 @@ class Table:
             purposes: encrypted columns with what they are to be computed for, besides what they are for already.
             products: sets of encrypted columns whose product is to be summed.
             moments: sets of columns among which COVAR, CORR and regressions are to be asked for.
+            measures: expressions to be added up under conditions without keys, ``["price * discount"]``.
             memory_limit: as for ``encrypt``.
 
         Raises:
@@ -344,6 +346,7 @@ class Table:
             given,
             [list(factors) for factors in products],
             [list(columns) for columns in moments],
+            names(measures),
             limit,
             count,
         )

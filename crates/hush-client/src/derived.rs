@@ -8,6 +8,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_encode::QuantityValues;
+use hush_exec::ExecError;
 use hush_plan::quantity::Holds;
 use hush_plan::schema::Column;
 use hush_plan::sql::{Condition, OwnedCondition};
@@ -28,6 +29,8 @@ pub(crate) struct DerivedPlan {
 
 struct Planned {
     condition: String,
+    /// As its owner wrote it, but for spacing.
+    text: String,
     owned: OwnedCondition,
     /// Where its columns stand in a batch, and what they are for their owner.
     columns: Vec<(usize, Column)>,
@@ -52,13 +55,14 @@ impl DerivedPlan {
         }
         let open = schema.all_clear();
         let plan = |condition: String| {
-            let owned = Condition::parse(&open, &condition).ok()?.owned().clone();
+            let parsed = Condition::parse(&open, &condition).ok()?;
+            let (text, owned) = (parsed.text(), parsed.owned().clone());
             let place = |name: &String| {
                 let place = open.columns.iter().position(|column| column.name == *name)?;
                 Some((place, open.columns.get(place)?.clone()))
             };
             let columns = owned.columns.iter().map(place).collect::<Option<_>>()?;
-            Some(Planned { condition, owned, columns })
+            Some(Planned { condition, text, owned, columns })
         };
         // One that cannot be planned is missed where it is asked for.
         let conditions = texts.into_iter().filter_map(plan).collect();
@@ -68,7 +72,7 @@ impl DerivedPlan {
     /// Works the conditions out.
     ///
     /// # Errors
-    /// What a condition refuses on a row, such as an overflow; [`ClientError::Internal`] for batches without its columns.
+    /// [`ClientError::Derived`] for what a condition refuses on a row, such as an overflow; [`ClientError::Internal`] for batches without its columns.
     ///
     /// # Cost
     /// Each condition twice on each row: where it is true, and where it is false.
@@ -97,11 +101,21 @@ impl Planned {
         let mut truths = vec![None; batch.rows];
         let condition = &self.owned.predicate;
         for (truth, condition) in [(true, condition.clone()), (false, condition.clone().negated())] {
-            for place in rows_where(schema, &rows, &condition)? {
+            for place in rows_where(schema, &rows, &condition).map_err(|error| self.of_row(error))? {
                 truths.get_mut(place).into_iter().for_each(|known| *known = Some(truth));
             }
         }
         Ok(truths)
+    }
+
+    /// Which condition it was that a row refused: the engine knows of a question's alone.
+    fn of_row(&self, error: ClientError) -> ClientError {
+        match error {
+            ClientError::Exec(source @ ExecError::Evaluation { .. }) => {
+                ClientError::Derived { condition: self.text.clone(), code: source.code() }
+            }
+            other => other,
+        }
     }
 }
 
@@ -136,15 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// The flags of conditions on encrypted, sealed and clear columns are what SQL says, NULL among them.
-    #[test]
-    fn flags_are_what_conditions_are_for_each_row() {
-        let text = "format = 1\ntable = \"t\"\nstatus = \"approved\"\napproved_by = \"x\"\n\
-             derive = [\"price > 3.00 * count\", \"note LIKE '%late%' OR region = 'x'\"]\n\
-             [columns.price]\ntype = \"decimal(9,2)\"\nrange = [0, 100000]\nprotect = \"encrypt\"\n\
-             [columns.count]\ntype = \"int(64)\"\nrange = [0, 100]\nprotect = \"encrypt\"\nnullable = true\n\
-             [columns.note]\ntype = \"text\"\nprotect = \"seal\"\nnullable = true\n\
-             [columns.region]\ntype = \"category\"\nprotect = \"clear\"\nnullable = true\n";
+    fn planned(text: &str) -> (ColumnKeys, DerivedPlan) {
         let schema = from_toml(text).unwrap();
         let mut needs = hush_plan::Needs::default();
         needs.add_filters(&schema);
@@ -156,6 +162,39 @@ mod tests {
         let keys = OwnerSeed::generate().unwrap();
         let keys = ColumnKeys::derive(keys.of_table([1; 16], [2; 16]), &encodings.unwrap()).unwrap();
         let plan = DerivedPlan::of(&schema, &keys);
+        (keys, plan)
+    }
+
+    /// It names the condition, and nothing of the row.
+    #[test]
+    fn a_row_that_a_condition_refuses_is_told_by_the_condition() {
+        let text = "format = 1\ntable = \"t\"\nstatus = \"approved\"\napproved_by = \"x\"\n\
+             derive = [\"note = 'a'\", \"CAST(note AS INT)  >  3\"]\n\
+             [columns.note]\ntype = \"text\"\nprotect = \"seal\"\n";
+        let (_, plan) = planned(text);
+        let rows = |values: Vec<&str>| RowBatch {
+            first_row: 0,
+            rows: values.len(),
+            columns: vec![Some(ColumnData::Array(Arc::new(StringArray::from(values))))],
+        };
+        assert!(plan.flags(&rows(vec!["7", "2"])).is_ok());
+        let Err(error) = plan.flags(&rows(vec!["7", "a secret"])) else { panic!("the row has flags") };
+        let told = error.to_string();
+        assert_eq!(error.code(), "HUSH-E050");
+        assert!(told.starts_with("derive \"CAST(note AS INT) > 3\" failed on a row"), "{told}");
+        assert!(!told.contains("secret") && !told.contains("WHERE"), "{told}");
+    }
+
+    /// The flags of conditions on encrypted, sealed and clear columns are what SQL says, NULL among them.
+    #[test]
+    fn flags_are_what_conditions_are_for_each_row() {
+        let text = "format = 1\ntable = \"t\"\nstatus = \"approved\"\napproved_by = \"x\"\n\
+             derive = [\"price > 3.00 * count\", \"note LIKE '%late%' OR region = 'x'\"]\n\
+             [columns.price]\ntype = \"decimal(9,2)\"\nrange = [0, 100000]\nprotect = \"encrypt\"\n\
+             [columns.count]\ntype = \"int(64)\"\nrange = [0, 100]\nprotect = \"encrypt\"\nnullable = true\n\
+             [columns.note]\ntype = \"text\"\nprotect = \"seal\"\nnullable = true\n\
+             [columns.region]\ntype = \"category\"\nprotect = \"clear\"\nnullable = true\n";
+        let (keys, plan) = planned(text);
         let units = |values: &[i64], valid: Option<Vec<bool>>| {
             Some(ColumnData::Units(TypedColumn { values: Values::I64(values.to_vec()), valid }))
         };

@@ -3,13 +3,12 @@
 //! protected column, a key byte or noise. [`remedies`] has the ways out.
 
 mod codes;
+mod engines;
 mod remedies;
 mod unfinished;
 
 use std::path::PathBuf;
 
-use arrow::error::ArrowError;
-use datafusion::error::DataFusionError;
 use hush_plan::EncodingId;
 use hush_plan::error::{Remedy, Subject};
 use hush_remote::RemoteError;
@@ -49,6 +48,16 @@ pub enum ClientError {
     /// Decryption refused.
     #[error("decryption refused: {0}")]
     Decrypt(#[from] hush_keys::DecryptError),
+    /// A derived condition that some row refuses. The condition is as the schema has it; nothing of the row is told.
+    #[error(
+        "derive {condition:?} failed on a row of the table: a number beyond its type, or a text that does not convert\n  Ways out: CAST to a wider type; TRY_CAST, which is NULL where a text does not convert; or the schema without this condition."
+    )]
+    Derived {
+        /// The condition.
+        condition: String,
+        /// The code of what refused it.
+        code: &'static str,
+    },
     /// A directory that holds something else than a table.
     #[error(
         "{place} is not empty and no table: it holds {entry:?}\n  Way out: another directory. Nothing was written."
@@ -566,33 +575,5 @@ impl From<hush_exec::ExecError> for ClientError {
             }
             error => Self::Exec(error),
         }
-    }
-}
-
-impl From<ArrowError> for ClientError {
-    fn from(_: ArrowError) -> Self {
-        Self::Arrow
-    }
-}
-
-impl From<DataFusionError> for ClientError {
-    fn from(error: DataFusionError) -> Self {
-        let what = match error.find_root() {
-            DataFusionError::ArrowError(error, _) => match **error {
-                ArrowError::DivideByZero => "a division by zero; guard it with NULLIF",
-                ArrowError::ArithmeticOverflow(_) => "an overflow; cast to a wider type first",
-                ArrowError::CastError(_) | ArrowError::ParseError(_) => "a value cannot be converted",
-                _ => "the query engine refused a value",
-            },
-            DataFusionError::ResourcesExhausted(_) => "it needs more memory than there is",
-            DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
-                "an expression over the results does not fit their types; cast them"
-            }
-            DataFusionError::NotImplemented(_) => {
-                "the query engine does not have this function for these types"
-            }
-            _ => "the query engine refused it",
-        };
-        Self::Finish { what }
     }
 }

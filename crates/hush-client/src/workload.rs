@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Layouts for a workload: what `hush_plan::propose` proposes for the queries of a file, put into a proposed schema.
 //!
-//! *Values.* The proposal needs none of the data's. A cube over texts lists them, so they are read for the cubes that are kept, and the account says
-//! so: the schema file holds them.
+//! *Values.* The proposal needs none of the data's. A cube over texts lists them, and so do conditions on texts without keys. They are read for what is
+//! kept, and the account says so: the schema file holds them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::AsArray;
+use hush_plan::filter::note;
 use hush_plan::propose::{
     Advice, Answer, Answered, Kept, Situation, alternatives, list_texts, listed, propose,
 };
@@ -28,6 +29,8 @@ pub struct WorkloadAdvice {
     pub answers: Vec<Answered>,
     /// Columns whose texts the schema lists now, and how many.
     pub listed: Vec<(String, usize)>,
+    /// What conditions without keys take of the whole table, where it is much.
+    pub filters: Option<String>,
 }
 
 /// What it takes to keep the layouts of one query.
@@ -46,7 +49,7 @@ pub struct Keeping {
 /// proposal then keeps its layouts.
 ///
 /// # Cost
-/// A pass over the data where a cube lists texts.
+/// A pass over the data where texts are listed.
 pub fn propose_for(
     source: &Source,
     proposal: &mut Proposal,
@@ -67,9 +70,10 @@ pub fn propose_for(
     for (column, advised) in proposal.schema.columns.iter_mut().zip(&advised.columns) {
         column.purposes.clone_from(&advised.purposes);
     }
-    let Schema { cubes, groups, runs, products, moments, .. } = advised;
-    proposal.schema = Schema { cubes, groups, runs, products, moments, ..proposal.schema.clone() };
-    Ok(WorkloadAdvice { kept, answers, listed: told })
+    let taken = note(&advised, proposal.rows);
+    let columns = std::mem::take(&mut proposal.schema.columns);
+    proposal.schema = Schema { columns, ..advised };
+    Ok(WorkloadAdvice { kept, answers, listed: told, filters: taken })
 }
 
 /// The queries of a workload.
@@ -164,6 +168,7 @@ impl WorkloadAdvice {
             let texts = if *count == 1 { "its only text".to_owned() } else { format!("its {count} texts") };
             format!("{name}: the schema file lists {texts} now")
         }));
+        lines.extend(self.filters.clone());
         lines
     }
 }

@@ -24,7 +24,8 @@ pub use altered::{altered, forget_lost};
 pub(crate) use cells::SumOfCells;
 use cells::{flag_of_cell, sums_of_cells};
 pub use code::Code;
-use condition::Columns;
+use condition::CodedColumns;
+pub(crate) use condition::{decide, text_of};
 pub(crate) use term::{Space, Term};
 
 use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, lanes_over};
@@ -50,7 +51,7 @@ const USUAL_DEGREE: usize = 5;
 /// Rows of a ring element, in the rings that are used most.
 const ELEMENT_ROWS: u64 = 8192;
 /// Seconds that one core takes to encrypt and store a value, about.
-const VALUE_SECONDS: f64 = 1.2e-7;
+pub(crate) const VALUE_SECONDS: f64 = 1.2e-7;
 /// Bytes that are told before they are written.
 const NOTED_BYTES: f64 = 1e8;
 /// Fewest and most ring elements that are added up in one answer.
@@ -304,7 +305,7 @@ pub(crate) fn compile(
     let mut masks = Vec::new();
     let mut polynomial = |members: &[&Expr]| match members.iter().copied().cloned().reduce(and) {
         Some(condition) => {
-            let columns = Columns { schema, codes: &shape.codes };
+            let columns = CodedColumns { schema, codes: &shape.codes };
             condition::polynomial(columns, &condition, &mut masks).ok_or(OTHER_CONDITION)
         }
         None => Ok(Term::Constant(1)),

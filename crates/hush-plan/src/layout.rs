@@ -25,6 +25,7 @@ use crate::quantity::Quantity;
 use crate::range::at_least_one;
 use crate::schema::Schema;
 use crate::writers::Writers;
+pub(crate) use filtered::is_filtered;
 pub use further::{Further, plan_further};
 
 /// The sums and programs that the encoded columns of a table must serve.

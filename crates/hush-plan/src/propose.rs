@@ -2,7 +2,7 @@
 //! Layouts proposed for a workload: what a table should store so that some queries cost little.
 //!
 //! ```text
-//! queries ─ KINDS ─▶ candidates (sums, copies, cubes, groups, runs) ─ priced on a table of these rows ─▶ those that make a query clearly cheaper
+//! queries ─ KINDS ─▶ candidates (sums, copies, cubes, groups, runs, filters) ─ priced on a table of these rows ─▶ those that make a query clearly cheaper
 //! ```
 //!
 //! Each kind of structure is a file here and a line in `KINDS`. A candidate is priced by the planner, on the table that there would be with it.
@@ -15,12 +15,14 @@
 mod choose;
 mod columns;
 mod cubes;
+mod filters;
 mod groups;
 mod reads;
 mod runs;
 mod table;
 #[cfg(test)]
 mod tests;
+mod worth;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +30,7 @@ use crate::error::PlanError;
 use crate::limits::WayName;
 use crate::schema::{Cube, Grain, Purpose, Run, Schema};
 use crate::sql::Query;
+pub use filters::Filters;
 use table::LaidOut;
 
 /// Where queries are asked: what is known of the data, and the link.
@@ -48,6 +51,8 @@ pub enum Structure {
     Copies(BTreeSet<String>),
     /// A cube.
     Cube(Cube),
+    /// Conditions without keys.
+    Filters(Filters),
     /// Sums by hidden values.
     Group(Cube),
     /// A sorted run.
@@ -101,7 +106,7 @@ pub struct Answered {
 /// A proposal for a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// The schema with what is proposed. Texts in its cubes are placeholders ([`listed`], [`list_texts`]).
+    /// The schema with what is proposed. Texts in its cubes and filters are placeholders ([`listed`], [`list_texts`]).
     pub schema: Schema,
     /// What it got.
     pub kept: Vec<Kept>,
@@ -121,7 +126,8 @@ struct Workload<'a> {
 type Finder = fn(&Workload<'_>) -> Vec<Structure>;
 
 /// All kinds.
-const KINDS: [Finder; 5] = [columns::sums, columns::copies, cubes::find, groups::find, runs::find];
+const KINDS: [Finder; 6] =
+    [columns::sums, columns::copies, cubes::find, groups::find, runs::find, filters::find];
 
 /// The kinds that are prepared when rows are encrypted.
 const PREPARED: [Finder; 2] = [cubes::find, runs::find];
@@ -222,6 +228,7 @@ impl Structure {
         match self {
             Self::Copies(names) => names.iter().for_each(|name| give(name, &[Purpose::Fetch])),
             Self::Cube(cube) => schema.cubes.push(cube.clone()),
+            Self::Filters(filters) => filters.add_to(schema),
             Self::Group(group) => schema.groups.push(group.clone()),
             Self::Run(run) => schema.runs.push(run.clone()),
             Self::Sums(sums) => {
@@ -243,6 +250,7 @@ impl Structure {
         match self {
             Self::Copies(_) => Some(WayName::Fetch),
             Self::Cube(_) => Some(WayName::Cube),
+            Self::Filters(_) => Some(WayName::Filter),
             Self::Group(_) => Some(WayName::Group),
             Self::Run(_) => Some(WayName::Order),
             Self::Sums(_) => None,
@@ -265,6 +273,7 @@ impl Structure {
                 }
                 format!("{what} by {by}; sums of {}", list(&cube.sum))
             }
+            Self::Filters(filters) => filters.describe(),
             Self::Run(run) => {
                 let lists = [("sums of", &run.sum), ("covers", &run.cover)];
                 let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
@@ -285,18 +294,18 @@ impl Structure {
     }
 }
 
-/// The columns whose texts the cubes of a schema list, of those from place `first` on, and its sums by hidden values.
+/// The columns whose texts the cubes of a schema list, of those from place `first` on, its sums by hidden values and its filters.
 pub fn listed(schema: &Schema, first: usize) -> BTreeSet<String> {
     let cubes = schema.cubes.iter().skip(first).chain(&schema.groups);
-    let dimensions = cubes.flat_map(|cube| &cube.by);
+    let dimensions = cubes.flat_map(|cube| &cube.by).chain(&schema.filters);
     let texts = dimensions.filter(|dimension| matches!(dimension.grain, Grain::Texts(_)));
     texts.map(|dimension| dimension.column.clone()).collect()
 }
 
-/// Puts the texts of a column in the place of placeholders, in the cubes from place `first` on and in sums by hidden values.
+/// Puts the texts of a column in the place of placeholders, in the cubes from place `first` on, in sums by hidden values and in filters.
 pub fn list_texts(schema: &mut Schema, first: usize, column: &str, texts: &[String]) {
     let cubes = schema.cubes.iter_mut().skip(first).chain(&mut schema.groups);
-    let dimensions = cubes.flat_map(|cube| &mut cube.by);
+    let dimensions = cubes.flat_map(|cube| &mut cube.by).chain(&mut schema.filters);
     for dimension in dimensions.filter(|dimension| dimension.column == column) {
         if matches!(dimension.grain, Grain::Texts(_)) {
             dimension.grain = Grain::Texts(texts.to_vec());

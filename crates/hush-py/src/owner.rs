@@ -215,6 +215,7 @@ pub(crate) fn alter<'py>(
     purposes: Vec<(String, Vec<String>)>,
     products: Vec<Vec<String>>,
     moments: Vec<Vec<String>>,
+    measures: Vec<String>,
     memory_limit: Option<u64>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -230,7 +231,7 @@ pub(crate) fn alter<'py>(
     let pins = key.pins();
     let report = work::run(py, |progress| {
         let add = add.iter().map(|text| hush::column_of_text(text)).collect::<Result<_, _>>()?;
-        let alteration = Alteration { drop, rename, add, widen, purposes, products, moments };
+        let alteration = Alteration { drop, rename, add, widen, purposes, products, moments, measures };
         let options = AlterOptions { alteration, threads, memory_limit, pins };
         let location = TableLocation::of(&place, token_file.as_deref())?;
         hush::alter(location.place(), &options, &key.key, progress)

@@ -52,6 +52,9 @@ pub(crate) struct ChangeArgs {
     /// Columns among which COVAR, CORR and regressions are to be asked for
     #[arg(long, value_name = "NAME,NAME", value_parser = list)]
     pub(crate) moments: Vec<List>,
+    /// An expression to be added up under conditions without keys, for instance 'price * discount'
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) measure: Vec<String>,
 }
 
 impl ChangeArgs {
@@ -66,6 +69,7 @@ impl ChangeArgs {
             purposes: self.purposes.clone(),
             products: lists(&self.product),
             moments: lists(&self.moments),
+            measures: self.measure.clone(),
         }
     }
 }

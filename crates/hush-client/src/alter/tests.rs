@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Altered tables against tables of the same rows that were encrypted with the altered schema.
 
+mod filtered;
 mod table;
 
 use hush_plan::schema::Purpose;

@@ -10,6 +10,7 @@ impl ClientError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Compact(source) => source.code(),
+            Self::Derived { code, .. } => code,
             Self::Edge(source) => source.code(),
             Self::Encode(source) => source.code(),
             Self::Eval(source) => source.code(),
@@ -93,6 +94,7 @@ impl ClientError {
             }
             Self::AllRows { .. }
             | Self::Changed { .. }
+            | Self::Derived { .. }
             | Self::NotPushed { .. }
             | Self::Occupied { .. }
             | Self::Reencrypted { .. }

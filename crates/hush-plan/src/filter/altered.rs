@@ -9,7 +9,8 @@ use crate::schema::alter::Alteration;
 use crate::schema::cube::Dimension;
 use crate::sql::renamed_condition;
 
-/// Gives an altered schema the filters and measures that the one before had, as far as there can be such.
+/// Gives an altered schema the filters and measures that the one before had, as far as there can be such, and the further measures, be they such or
+/// not.
 pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
     let after = |filter: &Dimension| {
         let column = alteration.name_after(&filter.column)?;
@@ -29,6 +30,9 @@ pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
     };
     next.derived = before.derived.iter().filter_map(derived).collect();
     forget_lost(next);
+    let new = alteration.measures.iter().filter(|text| !next.measures.contains(text)).cloned();
+    let new: Vec<String> = new.collect();
+    next.measures.extend(new);
 }
 
 /// Forgets those whose columns are no longer such that there can be one.

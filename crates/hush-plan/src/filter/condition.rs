@@ -41,20 +41,25 @@ enum Condition {
 
 /// The columns that conditions are on.
 #[derive(Clone, Copy)]
-pub(super) struct Columns<'a> {
+pub(super) struct CodedColumns<'a> {
     pub(super) schema: &'a Schema,
     pub(super) codes: &'a [Code],
 }
 
 /// The polynomial that is 1 where a condition on some columns is true, and 0 elsewhere, with what masks are added for it; `None` for a condition
 /// that flags do not decide.
-pub(super) fn polynomial(columns: Columns<'_>, condition: &Expr, masks: &mut Vec<Expr>) -> Option<Term> {
+pub(super) fn polynomial(columns: CodedColumns<'_>, condition: &Expr, masks: &mut Vec<Expr>) -> Option<Term> {
     let condition = columns.read(condition, false)?;
     // Before it is multiplied out: members of OR that may meet double it.
     (columns.degree(&condition) <= MAX_DEGREE).then(|| columns.term(&condition, masks))
 }
 
-impl Columns<'_> {
+/// Whether flags decide a condition, beside clear columns, whatever its degree.
+pub(crate) fn decide(schema: &Schema, codes: &[Code], condition: &Expr) -> bool {
+    CodedColumns { schema, codes }.read(condition, false).is_some()
+}
+
+impl CodedColumns<'_> {
     /// Whether clear columns alone decide it.
     fn is_clear(self, condition: &Expr) -> bool {
         matches!(encrypted_in(self.schema, condition, Clause::Where), Ok(None))
@@ -334,7 +339,7 @@ fn floor_of(kind: ColumnType, literal: &Expr) -> Option<(i128, bool)> {
 }
 
 /// The text of a literal; `None` for one with quotes in it, which parsers give in their own ways.
-fn text_of(literal: &Expr) -> Option<&str> {
+pub(crate) fn text_of(literal: &Expr) -> Option<&str> {
     match bare(literal) {
         Expr::Value(value) => match &value.value {
             Value::SingleQuotedString(text) if !text.contains('\'') => Some(text),

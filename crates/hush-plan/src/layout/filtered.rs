@@ -50,7 +50,7 @@ pub(super) fn plan(
 }
 
 /// Whether an encoding is of conditions without keys.
-fn is_filtered(encoding: &PrivateEncoding) -> bool {
+pub(crate) fn is_filtered(encoding: &PrivateEncoding) -> bool {
     matches!(&encoding.public.packing, Packing::Slots(slots) if slots.is_of_filters())
 }
 

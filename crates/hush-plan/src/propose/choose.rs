@@ -2,17 +2,12 @@
 //! The choice among candidates: those that make a query clearly cheaper, and that no other makes superfluous.
 
 use super::table::LaidOut;
-use super::{Answer, Finder, KINDS, Structure, Workload};
+use super::worth::improves;
+use super::{Answer, Finder, KINDS, Structure, Workload, filters};
 use crate::cube;
 use crate::filter;
 use crate::one_hot;
 use crate::run;
-
-/// How many times cheaper an answer has to be.
-const CLEARLY: f64 = 2.0;
-/// What a structure has to save at least: nobody waits for less.
-const WORTH_S: f64 = 1e-3;
-const WORTH_BYTES: u64 = 8192;
 
 /// A structure, with what it takes and the answers with it alone.
 pub(super) struct Candidate {
@@ -28,9 +23,21 @@ pub(super) fn chosen(workload: &Workload<'_>, base: &LaidOut) -> Vec<Structure> 
     // What takes few bytes comes first: what takes more has to be clearly cheaper than that.
     for candidate in candidates(workload, base, &KINDS) {
         let present = best(&without, &kept);
-        if improves(&present, &candidate.answers) && is_possible(workload, &kept, &candidate) {
-            kept.push(candidate);
+        if !improves(&present, &candidate.answers) {
+            continue;
         }
+        let Some(place) = kept.iter().position(|known| are_of_one_ring(known, &candidate)) else {
+            if is_possible(workload, &kept, &candidate) {
+                kept.push(candidate);
+            }
+            continue;
+        };
+        let known = kept.remove(place);
+        let both = joined(workload, base, &known, &candidate).filter(|both| {
+            let is_worse = improves(&both.answers, &known.answers);
+            !is_worse && improves(&present, &both.answers) && is_possible(workload, &kept, both)
+        });
+        kept.insert(place, both.unwrap_or(known));
     }
     // Of what was taken before, some may be of no use now.
     let mut place = 0;
@@ -47,17 +54,33 @@ pub(super) fn chosen(workload: &Workload<'_>, base: &LaidOut) -> Vec<Structure> 
 /// All candidates with which a table can be made, those that take the fewest bytes first.
 pub(super) fn candidates(workload: &Workload<'_>, base: &LaidOut, kinds: &[Finder]) -> Vec<Candidate> {
     let structures = kinds.iter().flat_map(|find| find(workload));
-    let mut found: Vec<Candidate> = structures
-        .filter_map(|structure| {
-            let mut schema = workload.schema.clone();
-            structure.add_to(&mut schema);
-            let with = LaidOut::of(&schema, workload.situation).ok()?;
-            let answers = workload.queries.iter().map(|query| with.price(query).ok()).collect();
-            Some(Candidate { structure, answers, row_bytes: with.row_bytes() - base.row_bytes() })
-        })
-        .collect();
+    let mut found: Vec<Candidate> =
+        structures.filter_map(|structure| candidate(workload, base, structure)).collect();
     found.sort_by(|one, other| one.row_bytes.total_cmp(&other.row_bytes));
     found
+}
+
+/// A structure, with the table that there would be.
+fn candidate(workload: &Workload<'_>, base: &LaidOut, structure: Structure) -> Option<Candidate> {
+    let mut schema = workload.schema.clone();
+    structure.add_to(&mut schema);
+    let with = LaidOut::of(&schema, workload.situation).ok()?;
+    let answers = workload.queries.iter().map(|query| with.price(query).ok()).collect();
+    Some(Candidate { structure, answers, row_bytes: with.row_bytes() - base.row_bytes() })
+}
+
+/// Conditions without keys share their parameters, so that what they take is not the sum of what each takes alone.
+fn are_of_one_ring(one: &Candidate, other: &Candidate) -> bool {
+    matches!((&one.structure, &other.structure), (Structure::Filters(_), Structure::Filters(_)))
+}
+
+/// One for the queries of both.
+fn joined(workload: &Workload<'_>, base: &LaidOut, one: &Candidate, other: &Candidate) -> Option<Candidate> {
+    let (Structure::Filters(first), Structure::Filters(second)) = (&one.structure, &other.structure) else {
+        return None;
+    };
+    let both = filters::joined(workload, (first, &one.answers), (second, &other.answers))?;
+    candidate(workload, base, Structure::Filters(both))
 }
 
 /// Of each query the quickest answer.
@@ -67,22 +90,6 @@ fn best(without: &[Option<Answer>], kept: &[Candidate]) -> Vec<Option<Answer>> {
         with.chain(*without).min_by(|one, other| one.seconds.total_cmp(&other.seconds))
     };
     without.iter().enumerate().map(quickest).collect()
-}
-
-fn improves(before: &[Option<Answer>], after: &[Option<Answer>]) -> bool {
-    before.iter().zip(after).any(|pair| match pair {
-        (None, Some(_)) => true,
-        (Some(before), Some(after)) => is_cheaper(before, after),
-        (_, None) => false,
-    })
-}
-
-/// Whether an answer takes at most half of the time or of the bytes, and not more of the time.
-fn is_cheaper(before: &Answer, after: &Answer) -> bool {
-    let quicker = after.seconds * CLEARLY <= before.seconds && before.seconds - after.seconds >= WORTH_S;
-    let saved = before.bytes_down.saturating_sub(after.bytes_down);
-    let smaller = after.bytes_down as f64 * CLEARLY <= before.bytes_down as f64 && saved >= WORTH_BYTES;
-    quicker || (smaller && after.seconds <= before.seconds)
 }
 
 /// Whether a schema can have it beside those that are kept.

@@ -12,7 +12,7 @@ use crate::cube::{self, Axis, CubeShape, is_constant_on_cells, view_of};
 use crate::grouped;
 use crate::quantity::Quantity;
 use crate::schema::units::column_bounds;
-use crate::schema::{Column, ColumnType, Cube, Dimension, Grain};
+use crate::schema::{Column, ColumnType, Cube, Dimension, Grain, Schema};
 use crate::sql::{Query, shown};
 
 /// Values up to which a column has a cell for each, whatever the query asks of it.
@@ -102,28 +102,11 @@ fn bins(column: &Column, reads: &Reads) -> Option<Grain> {
 
 /// What a cube has to add up for a query: columns, and products of columns.
 pub(super) fn terms(workload: &Workload<'_>, reads: &Reads, query: &Query) -> Option<Vec<String>> {
-    let each = |name: &String| Dimension { column: name.clone(), grain: Grain::Each };
-    let by = reads.compared.iter().map(each).collect();
-    let summed = reads.summed.difference(&reads.compared).cloned().collect();
-    let view = view_of(workload.schema, &Cube { by, sum: summed, max_cell_rows: None }).ok()?;
-    let grouped =
-        grouped::compile_cells(&view, query, workload.situation.rows.max(1), "rows of a cell").ok()?;
     let mut terms: Vec<String> = Vec::new();
-    for sum in grouped.sums {
-        let term = match sum.quantity {
-            Quantity::Square(name) | Quantity::Valid(name) | Quantity::Value(name) => name,
-            Quantity::BothValid(left, right) | Quantity::Product(left, right) => product(&[left, right]),
-            Quantity::Monomial(factors) => product(&factors),
-            Quantity::Flag(_)
-            | Quantity::Holds(_)
-            | Quantity::InCells { .. }
-            | Quantity::Limb { .. }
-            | Quantity::Log(_)
-            | Quantity::Negative(_)
-            | Quantity::Where { .. }
-            | Quantity::Zero(_) => {
-                return None;
-            }
+    for quantity in quantities(workload.schema, workload.situation.rows, (reads, query))? {
+        let term = match quantity {
+            Quantity::Square(name) => name,
+            other => term(&other)?,
         };
         if !terms.contains(&term) {
             terms.push(term);
@@ -132,9 +115,41 @@ pub(super) fn terms(workload: &Workload<'_>, reads: &Reads, query: &Query) -> Op
     Some(terms)
 }
 
+/// What is added up for a query in the cells of the columns whose values it asks for.
+pub(super) fn quantities(
+    schema: &Schema,
+    rows: u64,
+    (reads, query): (&Reads, &Query),
+) -> Option<Vec<Quantity>> {
+    let each = |name: &String| Dimension { column: name.clone(), grain: Grain::Each };
+    let by = reads.compared.iter().map(each).collect();
+    let summed = reads.summed.difference(&reads.compared).cloned().collect();
+    let view = view_of(schema, &Cube { by, sum: summed, max_cell_rows: None }).ok()?;
+    let grouped = grouped::compile_cells(&view, query, rows.max(1), "rows of a cell").ok()?;
+    Some(grouped.sums.into_iter().map(|sum| sum.quantity).collect())
+}
+
+/// The column or the product, as SQL, of which a quantity is the sum.
+pub(super) fn term(quantity: &Quantity) -> Option<String> {
+    match quantity {
+        Quantity::Valid(name) | Quantity::Value(name) => Some(name.clone()),
+        Quantity::Square(name) => Some(product(&[name, name])),
+        Quantity::BothValid(left, right) | Quantity::Product(left, right) => Some(product(&[left, right])),
+        Quantity::Monomial(factors) => Some(product(&factors.iter().collect::<Vec<_>>())),
+        Quantity::Flag(_)
+        | Quantity::Holds(_)
+        | Quantity::InCells { .. }
+        | Quantity::Limb { .. }
+        | Quantity::Log(_)
+        | Quantity::Negative(_)
+        | Quantity::Where { .. }
+        | Quantity::Zero(_) => None,
+    }
+}
+
 /// A product of columns as SQL.
-fn product(factors: &[String]) -> String {
-    let factor = |name: &String| shown(&Expr::Identifier(Ident::with_quote('"', name)));
+fn product(factors: &[&String]) -> String {
+    let factor = |name: &&String| shown(&Expr::Identifier(Ident::with_quote('"', *name)));
     factors.iter().map(factor).collect::<Vec<_>>().join(" * ")
 }
 

@@ -8,7 +8,8 @@ use sqlparser::ast::{BinaryOperator, Expr, Value, VisitMut, VisitorMut};
 
 use crate::aggregates::Aggregate;
 use crate::cube::literal_units;
-use crate::schema::Schema;
+use crate::filter::text_of;
+use crate::schema::{ColumnType, Schema};
 use crate::sql::functions::{self, Call};
 use crate::sql::{Query, bare, column_name};
 
@@ -21,6 +22,8 @@ pub(super) struct Reads {
     pub(super) summed: BTreeSet<String>,
     /// Numbers, in units, at which a comparison changes: the first value behind the change.
     pub(super) changes: BTreeMap<String, BTreeSet<i128>>,
+    /// Texts that a column is compared with.
+    pub(super) texts: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Reads {
@@ -54,6 +57,8 @@ impl Reader<'_> {
             if let Some(units) = literal_units(kind, literal) {
                 let change = units.saturating_add(i128::from(*behind));
                 self.reads.changes.entry(name.to_owned()).or_default().insert(change);
+            } else if let (ColumnType::Category | ColumnType::Text, Some(text)) = (kind, text_of(literal)) {
+                self.reads.texts.entry(name.to_owned()).or_default().insert(text.to_owned());
             }
         }
     }
@@ -89,7 +94,7 @@ fn adds_up(call: &Call) -> bool {
 }
 
 /// Whether an expression is a truth value made of others.
-fn is_condition(expr: &Expr) -> bool {
+pub(super) fn is_condition(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryOp { op, .. } => {
             use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};

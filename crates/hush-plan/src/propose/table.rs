@@ -4,7 +4,8 @@
 use crate::cube::CubeShape;
 use crate::encoding::PrivateEncoding;
 use crate::error::PlanError;
-use crate::layout::{Needs, plan_encodings};
+use crate::filter::VALUE_SECONDS;
+use crate::layout::{Needs, is_filtered, plan_encodings};
 use crate::physical;
 use crate::predict::{
     CHUNK_ROWS, ClearColumn, CopyShape, CubeSpread, MachineProfile, PartShape, RunSize, RunSpread,
@@ -60,7 +61,9 @@ impl LaidOut {
         let site = Site { shape, threads: 1, profile, link: situation.link };
         let copies = schema.columns.iter().filter(|column| column.has_copy()).count();
         let of_run = |run: &RunSpread| run.numbered.columns.len() as f64 * RUN_COLUMN_US;
-        let row_us = encodings.len() as f64 * ENCODED_US
+        let filtered = encodings.iter().filter(|encoding| is_filtered(encoding)).count();
+        let row_us = (encodings.len() - filtered) as f64 * ENCODED_US
+            + filtered as f64 * VALUE_SECONDS * 1e6
             + copies as f64 * COPY_US
             + site.shape.cubes.len() as f64 * CUBE_US
             + site.shape.runs.values().map(of_run).sum::<f64>();

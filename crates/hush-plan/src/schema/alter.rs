@@ -25,6 +25,8 @@ pub struct Alteration {
     pub products: Vec<Vec<String>>,
     /// Further sets of columns, as `moments` of a schema has them.
     pub moments: Vec<Vec<String>>,
+    /// Further expressions that are added up under conditions without keys, as `measure` of a schema has them, of the names from then on.
+    pub measures: Vec<String>,
 }
 
 /// An alteration that is refused.

@@ -56,7 +56,7 @@ fn codes(schema: &Schema) -> Vec<Code> {
 fn masked(text: &str) -> Option<(Term, Vec<Expr>)> {
     let schema = table();
     let query = sql::parse(&schema, &format!("SELECT COUNT(*) FROM t WHERE {text}")).unwrap();
-    let columns = Columns { schema: &schema, codes: &codes(&schema) };
+    let columns = CodedColumns { schema: &schema, codes: &codes(&schema) };
     let mut masks = Vec::new();
     let term = polynomial(columns, query.filter.as_ref().unwrap(), &mut masks)?;
     Some((term, masks))
