@@ -32,6 +32,7 @@ from ._errors import (
 from ._expr import Expr, avg, col, count, expr, kurtosis, lit, max, median, min, mode, quantile, skewness, stddev, sum, variance
 from ._keys import Key, keygen, open_key
 from ._life import Altered, History, Purged, Rotated, VersionChange
+from ._lookup import Lookup
 from ._machine import doctor
 from ._plan import Plan, Way
 from ._prepared import Prepared
@@ -46,7 +47,7 @@ __version__: str = doctor()["version"]
 
 __all__ = [
     "Accepted", "Account", "Altered", "Appended", "Catalogue", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
-    "HushWarning", "InternalError", "Key", "Leakage", "Listed", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
+    "HushWarning", "InternalError", "Key", "Leakage", "Listed", "Lookup", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
     "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table", "TablePlan",
     "Updated", "UsageError", "VersionChange", "Way", "accept", "avg", "catalogue", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
     "lit", "ls", "max", "median", "min", "mode", "open", "open_key", "propose", "pull", "push", "quantile", "read_schema", "run", "skewness", "stddev", "sum",

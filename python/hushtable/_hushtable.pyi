@@ -30,6 +30,7 @@ class Source:
         batch_bytes: int,
         read: Callable[[list[int]], Iterator[bytes]],
     ) -> Source: ...
+    def look_up(self, other: Source, on: list[tuple[str, str]]) -> Source: ...
 
 @final
 class Answer:

@@ -9,6 +9,7 @@ import warnings
 from . import _hushtable
 from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, usage
+from ._lookup import Lookups, looked_up
 from ._machine import thread_count
 from ._result import Result
 from ._schema import Schema, of_file
@@ -18,6 +19,7 @@ def run(
     data: Data,
     query: str,
     *,
+    lookup: Lookups = (),
     clear: Columns = (),
     sensitive: Columns = (),
     schema: Schema | Path | None = None,
@@ -33,6 +35,7 @@ def run(
         data: a path of a CSV or Parquet file, or of a folder of them, also ``s3://``, ``gs://`` or ``az://``, whose name is the table's in SQL; or a DataFrame or other object with an
             Arrow stream, which has the name that the query gives it.
         query: one SELECT over one table.
+        lookup: as for ``encrypt``.
         clear: columns that a server may read.
         sensitive: columns that are protected whatever they look like. What neither names is protected as ``propose`` says.
         schema: a schema or its file, approved or not, instead of a guess and of ``clear`` and ``sensitive``.
@@ -53,6 +56,7 @@ def run(
         raise usage("a schema says what a server may read\n  Ways out: schema=..., or clear=[...] and sensitive=[...]; not both.")
     chosen = None if schema is None else of_file(schema)
     data_in = source(data, "" if isinstance(data, str | os.PathLike) else _hushtable.table_of_query(query))
+    data_in = looked_up(data_in, lookup)
     answer = _hushtable.rehearse(
         data_in,
         query,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from . import _html, _hushtable
 from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, no_column, usage
+from ._lookup import Lookups, looked_up
 
 Protection = Literal["clear", "encrypt", "seal", "drop", "DECIDE"]
 #: An end of a range, in values of the column; a text is read as the schema file reads it.
@@ -296,12 +297,19 @@ class Column:
 
 
 def propose(
-    data: Data, *, clear: Columns = (), sensitive: Columns = (), name: str = "data", workload: Path | None = None
+    data: Data,
+    *,
+    lookup: Lookups = (),
+    clear: Columns = (),
+    sensitive: Columns = (),
+    name: str = "data",
+    workload: Path | None = None,
 ) -> Schema:
     """Proposes a schema: reads all data once. A person approves it, in its file or by ``schema.approve(by)``.
 
     Args:
         data: a path of a CSV or Parquet file or of a folder of them, also ``s3://``, ``gs://`` or ``az://``, or an object with an Arrow stream.
+        lookup: as for ``encrypt``.
         clear: columns that a server may read.
         sensitive: columns that are protected whatever they look like.
         name: the table's name in SQL where the data is not a file.
@@ -311,7 +319,8 @@ def propose(
     Raises:
         RefusedError: a query is wrong; the message has its number.
     """
-    return Schema(_hushtable.Schema.propose(source(data, name), names(sensitive), names(clear), workload))
+    data_in = looked_up(source(data, name), lookup)
+    return Schema(_hushtable.Schema.propose(data_in, names(sensitive), names(clear), workload))
 
 
 def read_schema(path: Path) -> Schema:

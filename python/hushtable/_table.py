@@ -19,6 +19,7 @@ from ._errors import HushWarning, usage
 from ._expr import Expr, quote_name
 from ._keys import Key, require_key
 from ._life import Altered, History, Purged, Rotated, VersionChange
+from ._lookup import Lookups, looked_up
 from ._machine import byte_count, thread_count
 from ._plan import Plan
 from ._prepared import Prepared
@@ -163,6 +164,7 @@ class Table:
         self,
         data: Data,
         *,
+        lookup: Lookups = (),
         batch: str | None = None,
         memory_limit: int | str | None = None,
         threads: int | None = None,
@@ -171,6 +173,7 @@ class Table:
 
         Args:
             data: as for ``encrypt``.
+            lookup: as for ``encrypt``: the columns that were looked up then are part of the table.
             batch: your name for these rows. The same batch again adds nothing; other rows under its name are refused.
             memory_limit: as for ``encrypt``.
 
@@ -181,7 +184,7 @@ class Table:
             DataError: the rows do not fit the schema, or are others than those of the batch that has this name.
             RefusedError: others keep the table busy, or it was encrypted anew meanwhile. Nothing was added.
         """
-        data_in, count = source(data, self.name, once=True), thread_count(threads)
+        data_in, count = looked_up(source(data, self.name, once=True), lookup), thread_count(threads)
         limit = byte_count(memory_limit)
         done = _hushtable.append(self._place, self._token_file, data_in, self._key, batch, limit, count)
         beyond = done.pop("rows_beyond")
@@ -196,6 +199,7 @@ class Table:
         data: Data,
         *,
         key: str | Sequence[str],
+        lookup: Lookups = (),
         missing: str = "refuse",
         all: bool = False,
         dry_run: bool = False,
@@ -207,6 +211,7 @@ class Table:
         Args:
             data: the key and the columns that change, as for ``encrypt``. Other columns keep their values.
             key: the columns that tell rows apart.
+            lookup: as for ``encrypt``: what is looked up changes too.
             missing: what becomes of rows whose key is not in the table: ``"refuse"``, ``"skip"`` or ``"insert"``.
             all: a key may be that of several rows, which all get the values.
             dry_run: rows are only counted.
@@ -219,7 +224,7 @@ class Table:
             DataError: the rows do not fit the schema; keys that are NULL, there twice, missing, or of several rows.
             RefusedError: others keep the table busy, or it was encrypted anew meanwhile. Nothing was changed.
         """
-        data_in, count = source(data, self.name, once=True), thread_count(threads)
+        data_in, count = looked_up(source(data, self.name, once=True), lookup), thread_count(threads)
         on, limit = [key] if isinstance(key, str) else list(key), byte_count(memory_limit)
         place, token = self._place, self._token_file
         done = _hushtable.update_rows(place, token, data_in, on, self._key, missing, all, dry_run, limit, count)
@@ -450,6 +455,7 @@ class Table:
 def encrypt(
     data: Data,
     *,
+    lookup: Lookups = (),
     schema: Schema | Path | None = None,
     keys: Key | None = None,
     clear: Columns | None = None,
@@ -465,6 +471,8 @@ def encrypt(
 
     Args:
         data: a path of a CSV or Parquet file or of a folder of them, also ``s3://``, ``gs://`` or ``az://``, or an object with an Arrow stream.
+        lookup: other data whose columns each row gets by a key, ``ht.Lookup("part.parquet", on={"partkey": "p_partkey"})``, or several: what
+            questions would join. They are columns of the table like all others; the schema lists them too.
         schema: an approved schema or its file. With one, a stream or a LazyFrame is read once and never held.
         clear: without a schema, columns that a server may read.
         sensitive: without a schema, columns that are protected whatever they look like. What neither names is protected as
@@ -497,11 +505,11 @@ def encrypt(
         raise usage("what may a server read?\n  Ways out: schema=..., or clear=[...] and sensitive=[...]; not both.")
     key = Key.temporary() if keys is None else require_key(keys)
     if schema is None:
-        data_in = source(data, name)
+        data_in = looked_up(source(data, name), lookup)
         approved = _approved(data_in, names(clear or ()), names(sensitive or ()))
     else:
         approved = of_file(schema)
-        data_in = source(data, name, once=True)
+        data_in = looked_up(source(data, name, once=True), lookup)
     keep = _TemporaryDirectory() if out is None else None
     place = os.fspath(out) if out is not None else os.path.join(keep.name if keep else "", "table")
     count, limit = thread_count(threads), byte_count(memory_limit)

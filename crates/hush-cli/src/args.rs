@@ -10,6 +10,7 @@ mod device;
 pub(crate) mod edge;
 mod key;
 mod life;
+mod lookup;
 mod question;
 mod release;
 mod rotate;
@@ -34,6 +35,7 @@ pub(crate) use alter::Alter;
 pub(crate) use device::{Doctor, Target, TargetArgs};
 pub(crate) use key::{Backup, ChangePassphrase, Key, KeyCommand};
 pub(crate) use life::{History, Purge};
+pub(crate) use lookup::LookupArgs;
 pub(crate) use question::QuestionArgs;
 pub(crate) use release::ReleaseArgs;
 pub(crate) use rotate::Rotate;
@@ -127,6 +129,8 @@ pub(crate) struct Run {
     pub(crate) file: PathBuf,
     /// The query
     pub(crate) sql: String,
+    #[command(flatten)]
+    pub(crate) lookup: LookupArgs,
     #[command(flatten)]
     pub(crate) policy: Policy,
     /// Use this schema instead of a proposal
@@ -278,6 +282,8 @@ pub(crate) struct Init {
     /// CSV or Parquet file, or a folder of them, also in an object store (s3://, gs://, az://)
     pub(crate) file: PathBuf,
     #[command(flatten)]
+    pub(crate) lookup: LookupArgs,
+    #[command(flatten)]
     pub(crate) policy: Policy,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
@@ -322,6 +328,8 @@ pub(crate) struct Encrypt {
     /// Table directory to write, or s3://BUCKET/PREFIX
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) lookup: LookupArgs,
     /// Approved schema (default: beside the data, patients.schema.toml for patients.csv)
     #[arg(long, value_name = "PATH")]
     pub(crate) schema: Option<PathBuf>,

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use hush::{Error, OwnerKey, Pins, ProfileInUse, Source};
 
-use crate::args::{Cli, Command, KeyArgs};
+use crate::args::{Cli, Command, KeyArgs, LookupArgs};
 use crate::passphrase;
 use crate::terminal::{say, visible};
 
@@ -62,12 +62,17 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The rows of a file, or of standard input.
-fn open_rows(file: &Path) -> Result<Source, Error> {
+/// The rows of a file, or of standard input, with what they look up.
+fn open_rows(file: &Path, lookup: &LookupArgs) -> Result<Source, Error> {
     match file.as_os_str() == "-" {
-        true => hush::open_stream(Box::new(std::io::stdin())),
-        false => hush::open(file),
+        true => hush::look_up(hush::open_stream(Box::new(std::io::stdin()))?, &lookup.files),
+        false => open_file(file, lookup),
     }
+}
+
+/// The rows of a file, which a first pass does not use up, with what they look up.
+fn open_file(file: &Path, lookup: &LookupArgs) -> Result<Source, Error> {
+    hush::look_up(hush::open(file)?, &lookup.files)
 }
 
 /// Opens the owner's key.

@@ -11,7 +11,8 @@
 //! text as a missing value. If Arrow's conversions understand a value, it must be the same. Values that they do not understand (a
 //! date with the day first, a decimal comma, `<5`), and types that they convert by other rules, are only compared by presence.
 //!
-//! *Non-goals.* CSV of one column, where the two readers disagree on purpose: a blank line is a row for us and nothing for Arrow.
+//! *Non-goals.* CSV of one column, where the two readers disagree on purpose: a blank line is a row for us and nothing for Arrow. Which row
+//! of a lookup a row finds: its file is read a second time, and not joined.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use hush_table::source::{ColumnData, DataFile, Format, ReadAs, Source};
 
 use crate::error::ClientError;
 
-/// Compares the columns of `schema` that are not dropped with a second reading of `source`.
+/// Compares the columns of `schema` that are not dropped with a second reading of `source`, and of what is looked up for it.
 ///
 /// # Cost
 /// Two passes over the data.
@@ -34,6 +35,30 @@ use crate::error::ClientError;
 /// # Errors
 /// [`ClientError::Unequal`] with the first column that differs; those of reading.
 pub(crate) fn check_reading(source: &Source, schema: &Schema) -> Result<(), ClientError> {
+    let lookups = source.lookups();
+    if lookups.is_empty() {
+        return check_file(source, schema);
+    }
+    let found =
+        |source: &Source, column: &Column| source.columns().iter().any(|known| known.name == column.name);
+    let of_facts = schema.columns.iter().filter(|column| found(source.facts(), column)).cloned();
+    check_file(source.facts(), &Schema { columns: of_facts.collect(), ..schema.clone() })?;
+    for (rows, keys) in lookups {
+        let is_key = |column: &Column| keys.iter().any(|(_, theirs)| *theirs == column.name);
+        let given = schema.columns.iter().filter(|column| found(rows, column) && !is_key(column));
+        let given = given.map(|column| Column { nullable: true, ..column.clone() });
+        let key = |(own, theirs): &(String, String)| {
+            let own = schema.columns.iter().find(|column| column.name == *own)?;
+            Some(Column { name: theirs.clone(), protect: Protection::Drop, ..own.clone() })
+        };
+        let columns = given.chain(keys.iter().filter_map(key)).collect();
+        check_reading(rows, &Schema { columns, max_rows: u64::MAX, ..schema.clone() })?;
+    }
+    Ok(())
+}
+
+/// Compares columns with a second reading of data that look nothing up.
+fn check_file(source: &Source, schema: &Schema) -> Result<(), ClientError> {
     let is_text = matches!(source.format(), Format::Csv { .. });
     let of_files = (0..source.columns().len()).filter(|place| !source.is_of_path(*place)).count();
     if is_text && of_files == 1 {
@@ -229,6 +254,19 @@ mod tests {
         let mut second = Second { batches: second_reader(&csv(text)).unwrap(), rest: None };
         assert_eq!((second.take(3).unwrap().num_rows(), second.take(1).unwrap().num_rows()), (3, 1));
         assert!(matches!(second.take(1), Err(ClientError::Unequal { .. })));
+    }
+
+    /// Each file is compared with its own second reading; the key of the other is none of the columns.
+    #[test]
+    fn lookups_are_read_twice_too() {
+        let schema = schema(&format!("{COLUMNS}[columns.k]\ntype = \"int(64)\"\nprotect = \"drop\"\n"));
+        let facts = csv("k,country\n1,NA\n2,DE\n7,\n");
+        let lookup = |text: &str| {
+            let key = ("k".to_owned(), "key".to_owned());
+            check_reading(&facts.with_lookup(csv(text), &[key]).unwrap(), &schema)
+        };
+        lookup("key;x\n2;1,50\n1;\n3;2\n").unwrap();
+        assert_eq!(lookup("key;x\n2;1,50\n1;a\n").unwrap_err().code(), "HUSH-D021");
     }
 
     #[test]

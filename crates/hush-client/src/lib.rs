@@ -97,7 +97,7 @@ pub use compact::{
     CompactError, CompactOptions, CompactReport, CompactionPlan, CompactionState, DUE_PARTS, Lacking,
     MOST_DELETED_PERCENT, Which, compact, plan_compaction,
 };
-pub use data::{open_data, schema_path};
+pub use data::{FileLookup, look_up, open_data, schema_path};
 pub use decrypt::TableDecryption;
 pub use delete::{DeleteOptions, DeleteReport, delete_rows};
 pub use devices::{

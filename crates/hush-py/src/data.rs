@@ -22,8 +22,8 @@ use crate::work;
 #[pyclass(frozen, module = "hushtable._hushtable")]
 pub(crate) struct Source {
     pub(crate) source: hush::Source,
-    /// The exception that Python raised while the data were read.
-    failure: Failure,
+    /// The exceptions that Python raised while the data were read, and what they look up.
+    failures: Vec<Failure>,
 }
 
 type Failure = Arc<Mutex<Option<PyErr>>>;
@@ -34,7 +34,7 @@ impl Source {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let source = work::run(py, |_| hush::open(&path))?;
-        Ok(Self { source, failure: Failure::default() })
+        Ok(Self { source, failures: Vec::new() })
     }
 
     /// Arrow batches that Python holds, called `name` in SQL. `columns` has the name, the type's name and the serialised Arrow
@@ -56,7 +56,14 @@ impl Source {
         let columns = columns.into_iter().map(of_column).collect();
         let batches = PythonBatches { columns, rows, batch_bytes, read, failure: failure.clone() };
         let source = hush::Source::from_batch_source(name, Arc::new(batches)).or_raise(py)?;
-        Ok(Self { source, failure })
+        Ok(Self { source, failures: vec![failure] })
+    }
+
+    /// The same rows with columns of other data behind their own, found by a key: pairs of columns, first this source's.
+    fn look_up(&self, py: Python<'_>, other: &Source, on: Vec<(String, String)>) -> PyResult<Self> {
+        let source = self.source.with_lookup(other.source.clone(), &on).or_raise(py)?;
+        let failures = self.failures.iter().chain(&other.failures).cloned().collect();
+        Ok(Self { source, failures })
     }
 
     /// The name of the table in SQL.
@@ -75,7 +82,8 @@ impl Source {
 impl Source {
     /// The result of reading; an exception of the data itself is raised as it is.
     pub(crate) fn settle<T>(&self, result: PyResult<T>) -> PyResult<T> {
-        let raised = || self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let take = |failure: &Failure| failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let raised = || self.failures.iter().find_map(take);
         result.map_err(|error| raised().unwrap_or(error))
     }
 }

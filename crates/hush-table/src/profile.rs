@@ -72,9 +72,8 @@ pub struct SingledOut {
 /// # Errors
 /// A malformed record, no rows, or reading fails.
 pub fn profile(source: &Source, options: &ProfileOptions) -> Result<TableProfile, SourceError> {
-    let point = source.format().decimal_point();
-    let mut columns: Vec<ColumnProfiler> =
-        source.columns().iter().map(|column| ColumnProfiler::new(column, point)).collect();
+    let profiler = |(position, column)| ColumnProfiler::new(column, source.decimal_point_of(position));
+    let mut columns: Vec<ColumnProfiler> = source.columns().iter().enumerate().map(profiler).collect();
     let wanted = |column: &crate::source::SourceColumn| {
         options.clear.contains(&column.name)
             || crate::classify::class_of_name(&column.name) == Some(crate::classify::Class::Public)

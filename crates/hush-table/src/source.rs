@@ -26,7 +26,8 @@
 //! and truth values are ignored and those of text kept. In files with semicolons a decimal comma is understood.
 //! A column without a name is called `column_<position>`.
 //!
-//! A folder of files is read as one table (`dataset`). Files in object stores are read in ranges (`object`).
+//! A folder of files is read as one table (`dataset`). Files in object stores are read in ranges (`object`). Columns of other files can stand
+//! beside those of a file, found by a key (`lookup`).
 //!
 //! *Non-goals.* Guessing types (`profile`), writing, compressed CSV.
 
@@ -53,6 +54,7 @@ mod fingerprint;
 mod grid;
 mod guarded;
 mod lines;
+mod lookup;
 mod marks;
 mod name;
 #[cfg_attr(not(feature = "parquet-rows"), allow(dead_code))]
@@ -78,12 +80,14 @@ pub use batch::{ColumnData, RowBatch, TypedColumn, Values};
 pub use batches::{BatchColumn, BatchReader, BatchSource};
 pub use dataset::{DataFile, FILE_LIMIT};
 pub use error::{BatchFault, NotATable, PathFault, Place, SourceError};
-pub(crate) use raw::RawRows;
+pub(crate) use lookup::RawRows;
+pub use lookup::{KeyKind, LOOKUP_BYTES, LookupFault};
 pub use typed::TypedReader;
 
 use arrow_rows::ArrowRows;
 use batches::MemoryBatches;
 use dataset::Dataset;
+use lookup::Joined;
 use object::ObjectFile;
 
 /// A place that data are read from.
@@ -92,6 +96,8 @@ enum Origin {
     Batches(Arc<dyn BatchSource>),
     Dataset(Arc<Dataset>),
     File(PathBuf),
+    /// Rows of one of these, with columns of others.
+    Joined(Arc<Joined>),
     Memory(Bytes),
     /// A file in an object store.
     Object(Arc<ObjectFile>),
@@ -179,7 +185,7 @@ impl ReadAs {
 }
 
 /// A file, a folder of files (on a disk or in an object store), or batches that somebody holds, that can be read as a table, as often as
-/// needed; or a stream, once.
+/// needed; or a stream, once. Columns of other data may stand beside its own ([`Source::with_lookup`]).
 ///
 /// Cheap to clone. Holds the names of the columns, no values but the first megabyte of a stream.
 #[derive(Clone, Debug)]
@@ -203,7 +209,7 @@ pub struct SourceColumn {
     pub unsupported: Option<String>,
     /// What the file says of its numbers or instants, where it says something (Parquet and Arrow).
     pub declared: Option<Declared>,
-    /// The type that the file gives it, where it gives one (Parquet).
+    /// The type that the file gives it, where it gives one (Parquet and Arrow).
     kind: Option<DataType>,
 }
 
@@ -284,7 +290,7 @@ impl Source {
             name: named(&column.name, i),
             unsupported: column.unsupported(),
             declared: column.kind.as_ref().ok().and_then(cells::declared),
-            kind: None,
+            kind: column.kind.clone().ok(),
         };
         let columns: Arc<[SourceColumn]> = found.iter().enumerate().map(column).collect();
         check_names(&columns)?;

@@ -40,10 +40,10 @@ pub use hush_client::{
     Accepted, Account, AlterOptions, AlterReport, Analysis, AppendOptions, AppendReport, Catalogue,
     CatalogueExplanation, CatalogueOutcome, CheckedStatement, ColumnCache, CompactOptions, CompactReport,
     CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions, DeleteReport, DeviceFit,
-    EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation, History,
-    Keeping, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved, NO_HOME, NewPassphrase,
-    Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery, Present,
-    PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions,
+    EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, Evaluation, Explanation, FileLookup,
+    History, Keeping, MAX_REJECTIONS, MOST_DELETED_PERCENT, Measured, MissingRows, Moved, NO_HOME,
+    NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery,
+    Present, PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions,
     RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind, SecurityLine, Silent,
     Statement, StoredBytes, TableAnswer, TableDecryption, TableExplanation, TablePlace, UnusedProfile,
     UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, Which, WorkFactor, WorkloadAdvice,
@@ -117,6 +117,14 @@ pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
 /// [`Error`], with a stable code.
 pub fn open(file: &Path) -> Result<Source, Error> {
     Ok(hush_client::open_data(file)?)
+}
+
+/// The rows of a source with the columns of other files behind their own, found by keys; see [`hush_client::look_up`].
+///
+/// # Errors
+/// [`Error`], with a stable code.
+pub fn look_up(source: Source, lookups: &[FileLookup]) -> Result<Source, Error> {
+    Ok(hush_client::look_up(source, lookups)?)
 }
 
 /// CSV from standard input, or from whatever else can be read only once; see [`Source::from_stream`].

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use hush_terminal::size;
 
-use super::{KeyArgs, TokenArgs};
+use super::{KeyArgs, LookupArgs, TokenArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Append {
@@ -15,6 +15,8 @@ pub(crate) struct Append {
     /// Table directory, SERVER/tables/NAME, or s3://BUCKET/PREFIX
     #[arg(long = "output", short = 'o', value_name = "TABLE")]
     pub(crate) table: PathBuf,
+    #[command(flatten)]
+    pub(crate) lookup: LookupArgs,
     /// Your name for these rows: the same batch again adds nothing, other rows under its name are refused
     #[arg(long, value_name = "NAME")]
     pub(crate) batch: Option<String>,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use hush::MissingRows;
 use hush_terminal::size;
 
-use super::{KeyArgs, TokenArgs};
+use super::{KeyArgs, LookupArgs, TokenArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Update {
@@ -18,6 +18,8 @@ pub(crate) struct Update {
     /// Columns that tell rows apart
     #[arg(long, value_delimiter = ',', required = true, value_name = "COLUMNS")]
     pub(crate) on: Vec<String>,
+    #[command(flatten)]
+    pub(crate) lookup: LookupArgs,
     /// What becomes of rows whose key is not in the table
     #[arg(long, value_enum, default_value_t = Missing::Refuse)]
     pub(crate) missing: Missing,

@@ -17,7 +17,7 @@ pub(super) fn append(args: &Append, threads: usize) -> Result<(), Error> {
     let (start, mut phases) = (Instant::now(), Phases::default());
     let location = TableLocation::of(&args.table, args.token.token_file.as_deref())?;
     let key = phases.time("key", || open_key_within(&args.key, args.memory_limit))?;
-    let source = open_rows(&args.file)?;
+    let source = open_rows(&args.file, &args.lookup)?;
     let (batch, memory_limit) = (args.batch.clone(), args.memory_limit);
     let options = AppendOptions { source, batch, threads, memory_limit, pins: pins() };
     let place = location.place();

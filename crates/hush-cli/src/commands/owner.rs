@@ -11,7 +11,7 @@ use hush::{
 };
 
 use super::server::{locate, replacement};
-use super::{default_key_path, open_key, open_key_to_change, open_key_within, pins};
+use super::{default_key_path, open_file, open_key, open_key_to_change, open_key_within, open_rows, pins};
 use crate::account::{bytes, exposure, grouped, times};
 use crate::args::{Decrypt, Encrypt, Init, Keygen, Target};
 use crate::output::write_stream;
@@ -22,7 +22,7 @@ use crate::terminal::{print, say, visible};
 /// Proposes a schema file.
 pub(super) fn init(args: &Init) -> Result<(), Error> {
     let policy = Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() };
-    let source = hush::open(&args.file)?;
+    let source = open_file(&args.file, &args.lookup)?;
     let mut proposal = hush::propose(&source, &policy)?;
     let advice = match &args.workload {
         Some(path) => Some(hush::propose_for(&source, &mut proposal, &read_queries(path)?)?),
@@ -66,8 +66,9 @@ pub(super) fn init(args: &Init) -> Result<(), Error> {
         false => (format!("Wrote {}. Read it", path.display()), ""),
     };
     text.push_str(&format!(
-        "{wrote}, decide, set status = \"approved\".\nNext  hush keygen; hush encrypt {} -o TABLE{schema}",
-        args.file.display()
+        "{wrote}, decide, set status = \"approved\".\nNext  hush keygen; hush encrypt {}{} -o TABLE{schema}",
+        args.file.display(),
+        args.lookup.again(),
     ));
     say(&text);
     Ok(())
@@ -182,11 +183,7 @@ pub(super) fn encrypt(args: &Encrypt, threads: usize) -> Result<(), Error> {
     })?;
     let options = EncryptOptions {
         schema,
-        source: if is_stream {
-            hush::open_stream(Box::new(std::io::stdin()))?
-        } else {
-            hush::open(&args.file)?
-        },
+        source: open_rows(&args.file, &args.lookup)?,
         output: args.output.clone(),
         workload: args.workload.clone(),
         threads,

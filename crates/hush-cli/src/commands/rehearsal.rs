@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hush::{Error, Policy, RehearsalOptions, rehearse};
 
-use super::profile;
+use super::{open_file, profile};
 use crate::account::{exposure, preamble, summary, to_json};
 use crate::analysis;
 use crate::args::Run;
@@ -17,7 +17,7 @@ use crate::terminal::{self, say};
 pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
     let start = Instant::now();
     let options = RehearsalOptions {
-        source: hush::open(&args.file)?,
+        source: open_file(&args.file, &args.lookup)?,
         sql: args.sql.clone(),
         policy: Policy { sensitive: args.policy.sensitive.clone(), clear: args.policy.clear.clone() },
         schema: args.schema.as_deref().map(hush::read_schema).transpose()?,
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Run, threads: usize) -> Result<(), Error> {
     let rehearsal = rehearse(&options, &Bar::default(), &|account| show(preamble(account)))?;
     exposure(&rehearsal.account.exposed);
     write_result(&rehearsal.batches, args.format, args.wide)?;
-    let next = format!("Next      hush init {}", args.file.display());
+    let next = format!("Next      hush init {}{}", args.file.display(), args.lookup.again());
     show(format!("\n{}{next}", summary(&rehearsal.account, start.elapsed().as_secs_f64())));
     if let Some(analysis) = &rehearsal.analysis {
         show(analysis::text(analysis));

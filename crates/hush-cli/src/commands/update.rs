@@ -17,7 +17,7 @@ pub(super) fn update(args: &Update, threads: usize) -> Result<(), Error> {
     let location = TableLocation::of(&args.table, args.token.token_file.as_deref())?;
     let key = phases.time("key", || open_key_within(&args.key, args.memory_limit))?;
     let options = UpdateOptions {
-        source: open_rows(&args.file)?,
+        source: open_rows(&args.file, &args.lookup)?,
         key: args.on.clone(),
         missing: args.missing.into(),
         all: args.all,

@@ -160,13 +160,19 @@ impl Key {
 
 /// The rows of a source as arrays, whatever their protection.
 fn typed(source: &Source, schema: &Schema) -> Result<RecordBatch, ClientError> {
-    let given = |column: &&Column| source.columns().iter().any(|found| found.name == column.name);
-    let dropped = schema.protected(Protection::Drop).find(given);
-    if let Some(column) = dropped {
+    let has = |source: &Source, name: &str| source.columns().iter().any(|found| found.name == name);
+    // What is looked up may have more columns than the table, and its key may be none of it.
+    let lookups = source.lookups();
+    let is_key = |name: &str| lookups.iter().any(|(_, on)| on.iter().any(|(own, _)| own == name));
+    let is_given = |name: &str| has(source.facts(), name) && !is_key(name);
+    if let Some(column) = schema.protected(Protection::Drop).find(|column| is_given(&column.name)) {
         return Err(ClientError::DroppedColumn { column: column.name.clone() });
     }
-    let columns = schema.columns.iter().filter(given);
-    let columns = columns.map(|column| Column { protect: Protection::Clear, ..column.clone() }).collect();
+    let readable = |column: &Column| match column.protect {
+        Protection::Drop => column.clone(),
+        _ => Column { protect: Protection::Clear, ..column.clone() },
+    };
+    let columns = schema.columns.iter().filter(|column| has(source, &column.name)).map(readable).collect();
     let readable = Schema { columns, ..schema.clone() };
     let arrays = clear_schema(&readable);
     let mut batches = Vec::new();

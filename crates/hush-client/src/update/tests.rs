@@ -3,6 +3,7 @@
 
 use hush_remote::Silent;
 use hush_table::TableStore;
+use hush_table::source::OpenOptions;
 
 use super::*;
 use crate::append::{AppendOptions, append};
@@ -97,6 +98,25 @@ fn columns_that_are_not_given_keep_their_values() {
     let of_ward: Vec<String> = case.texts(place, &["ward", "level"]);
     assert_eq!(report.updated as usize, of_ward.iter().filter(|line| *line == "c,7.25").count());
     assert!(report.updated > 10 && of_ward.iter().all(|line| !line.starts_with("c,") || line == "c,7.25"));
+}
+
+/// Values that are looked up by a column that the table does not keep; given itself, such a column is refused.
+#[test]
+fn values_may_be_looked_up() {
+    let case = Case::new();
+    let given = case.update("id,note\nid7,heavy\nid2,light\n", "id");
+    assert_eq!(case.run_update(&given).unwrap_err().code(), "HUSH-C094");
+    let weights = "note,level,load\nlight,0.5,1\nnone,0,0\nheavy,-1.5,900\n";
+    let weights = Source::from_bytes(weights.as_bytes().into(), &OpenOptions::default()).unwrap();
+    let source = given.source.with_lookup(weights, &[("note".to_owned(), "note".to_owned())]).unwrap();
+    let options = UpdateOptions { source, ..given };
+    assert_eq!(case.run_update(&options).unwrap().updated, 2);
+    assert_eq!(case.run_update(&options).unwrap().unchanged, 2);
+    let path = case.path("T");
+    let rows = case.texts(TablePlace::Directory(&path), &["id", "ward", "load", "level"]);
+    for row in ["id7,b,900,-1.5", "id2,c,1,0.5"] {
+        assert!(rows.iter().any(|found| found == row), "{rows:?}");
+    }
 }
 
 /// What is not given is decrypted and encrypted again, and does not move.

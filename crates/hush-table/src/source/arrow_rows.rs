@@ -106,7 +106,7 @@ impl ArrowRows {
             Origin::File(_) | Origin::Memory(_) | Origin::Object(_) => {
                 Reader::Parquet(Arc::new(ParquetColumns::open(source, columns)?), 0)
             }
-            Origin::Stream { .. } => return Err(SourceError::ReadOnce),
+            Origin::Joined(_) | Origin::Stream { .. } => return Err(SourceError::ReadOnce),
         };
         let rows = source.rows().and_then(|rows| usize::try_from(rows).ok());
         let bare_rows = rows.filter(|_| columns.is_empty());

@@ -406,7 +406,7 @@ impl ColumnBuilder {
 }
 
 /// An Arrow array of the column's type.
-fn array(values: Values, valid: Option<Vec<bool>>, kind: ColumnType) -> ArrayRef {
+pub(super) fn array(values: Values, valid: Option<Vec<bool>>, kind: ColumnType) -> ArrayRef {
     let nulls = valid.map(NullBuffer::from);
     let wide = |values: Values| match values {
         Values::F64(_) => Vec::new(),

@@ -219,7 +219,11 @@ impl Source {
 
     /// Whether the column at a position is none of a file: its values stand in the names of folders.
     pub fn is_of_path(&self, position: usize) -> bool {
-        matches!(&self.origin, Origin::Dataset(dataset) if position >= dataset.width())
+        match &self.origin {
+            Origin::Dataset(dataset) => position >= dataset.width(),
+            Origin::Joined(joined) => joined.is_of_path(position),
+            _ => false,
+        }
     }
 
     /// The files of a folder, each with what it is in the table; `None` for anything else.
@@ -242,6 +246,7 @@ impl Source {
                 let listed = Listed::of_file(path).map(Listed::without_folder);
                 listed.iter().map(|listed| (listed.name().to_string(), listed.mark())).collect()
             }
+            Origin::Joined(joined) => joined.sources().flat_map(Self::file_marks).collect(),
             Origin::Object(object) => {
                 let mark = list::mark(Path::new(object.name()), object.bytes(), object.version());
                 vec![(object.name().to_owned(), mark)]

@@ -8,6 +8,7 @@ use hush_plan::error::Remedy;
 use thiserror::Error;
 
 use super::fault::ObjectFault;
+use super::lookup::LookupFault;
 use crate::error::{StoreFault, StoreTrouble};
 
 /// Where in a file.
@@ -165,6 +166,14 @@ pub enum SourceError {
     /// The header is not UTF-8.
     #[error("line 1: the column names are not UTF-8")]
     HeaderNotText,
+    /// Rows that are looked up, or what is found there.
+    #[error("{file}: {what}")]
+    Lookup {
+        /// The file that is looked up.
+        file: Box<str>,
+        /// What is wrong.
+        what: LookupFault,
+    },
     /// A value is missing where the schema says that none is.
     #[error("{place}, column {column}: a value is missing{}", more_text(*more))]
     Missing {
@@ -424,6 +433,7 @@ impl SourceError {
             Self::ReadOnce => "HUSH-D026",
             Self::Batches { .. } => "HUSH-D027",
             Self::InFile { error, .. } => error.code(),
+            Self::Lookup { what, .. } => what.code(),
             Self::NoFiles { .. } => "HUSH-D040",
             Self::OtherKind { .. } => "HUSH-D041",
             Self::OtherColumns { .. } => "HUSH-D042",
@@ -441,13 +451,16 @@ impl SourceError {
     /// What to do about it.
     pub fn remedy(&self) -> Remedy {
         let text = match self {
-            Self::Absent { .. } => "remove them from the schema, or check that this is the right file",
+            Self::Absent { .. } => {
+                "remove them from the schema, check that this is the right file, or look them up in the file that has them"
+            }
             Self::Batches { .. } => "read the data into a table first, and look at its columns",
             Self::ChunkTooLarge { .. } => return Remedy::LongTexts,
             Self::DuplicateColumn { .. } => "rename one of them",
             Self::Empty => "check the path; a table needs column names and rows",
             Self::FileChanged { .. } => "let nothing write to it meanwhile, and run the command again",
             Self::InFile { error, .. } => return error.remedy(),
+            Self::Lookup { what, .. } => what.remedy(),
             Self::NoFiles { .. } => "check the path; it must hold CSV or Parquet files",
             Self::OtherColumns { .. } => {
                 "give all files the same columns, or name a folder of those that have them"

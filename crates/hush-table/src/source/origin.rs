@@ -14,6 +14,7 @@ impl std::fmt::Debug for Origin {
             Self::Batches(_) => f.write_str("Batches"),
             Self::Dataset(dataset) => f.debug_tuple("Dataset").field(&dataset.folder()).finish(),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Joined(joined) => joined.fmt(f),
             Self::Memory(bytes) => write!(f, "Memory({} bytes)", bytes.len()),
             Self::Object(object) => f.debug_tuple("Object").field(&object.place()).finish(),
             Self::Stream { .. } => f.write_str("Stream"),
@@ -32,7 +33,9 @@ impl Origin {
     /// A reader of the first bytes: at least as many as names and delimiter are found in.
     pub(super) fn beginning(&self) -> Result<Input, SourceError> {
         match self {
-            Self::Batches(_) | Self::Dataset(_) | Self::File(_) | Self::Memory(_) => self.reader(),
+            Self::Batches(_) | Self::Dataset(_) | Self::File(_) | Self::Joined(_) | Self::Memory(_) => {
+                self.reader()
+            }
             Self::Object(object) => object.beginning().map_err(SourceError::reading),
             Self::Stream { start, .. } => Ok(Box::new(Cursor::new(start.clone()))),
         }
@@ -46,7 +49,7 @@ impl Origin {
             }
             Self::Memory(bytes) => Some(bytes.len() as u64),
             Self::Object(object) => Some(object.bytes()),
-            Self::Batches(_) | Self::Dataset(_) | Self::Stream { .. } => None,
+            Self::Batches(_) | Self::Dataset(_) | Self::Joined(_) | Self::Stream { .. } => None,
         }
     }
 
@@ -62,8 +65,8 @@ impl Origin {
     /// All bytes, in order.
     pub(super) fn reader(&self) -> Result<Input, SourceError> {
         Ok(match self {
-            // Batches and folders have no bytes that stand for them.
-            Self::Batches(_) | Self::Dataset(_) => return Err(SourceError::ReadOnce),
+            // Batches, folders and several files together have no bytes that stand for them.
+            Self::Batches(_) | Self::Dataset(_) | Self::Joined(_) => return Err(SourceError::ReadOnce),
             Self::File(path) => {
                 let failed = |source| SourceError::Open { path: path.clone(), source };
                 let file = File::open(path).map_err(failed)?;

@@ -207,7 +207,9 @@ fn bytes(source: &Source) -> Result<PartSource, SourceError> {
         }
         Origin::Memory(bytes) => Ok(PartSource::from_memory(bytes.clone())),
         Origin::Object(object) => object.ranges().map_err(SourceError::reading),
-        Origin::Batches(_) | Origin::Dataset(_) | Origin::Stream { .. } => Err(SourceError::ReadOnce),
+        Origin::Batches(_) | Origin::Dataset(_) | Origin::Joined(_) | Origin::Stream { .. } => {
+            Err(SourceError::ReadOnce)
+        }
     }
 }
 

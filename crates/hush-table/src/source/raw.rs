@@ -9,7 +9,7 @@ use super::records::Records;
 use super::{BatchFault, CHUNK_ROWS, Format, Origin, Source, SourceError, cells};
 
 /// Rows of a file as text, one after the other, with the missing cells marked.
-pub(crate) struct RawRows {
+pub(super) struct FileRows {
     nulls: NullTokens,
     columns: usize,
     kind: Kind,
@@ -31,14 +31,22 @@ struct Blocks {
 
 /// A column of a block, rendered.
 #[derive(Clone, Default)]
-struct TextColumn {
+pub(super) struct TextColumn {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     missing: Vec<bool>,
 }
 
 impl TextColumn {
-    fn field(&self, row: usize) -> Option<&[u8]> {
+    /// Adds a row.
+    pub(super) fn push(&mut self, cell: Option<&[u8]>) {
+        self.bytes.extend_from_slice(cell.unwrap_or_default());
+        self.missing.push(cell.is_none());
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Row `row`; `None` for a missing one, and behind the last.
+    pub(super) fn field(&self, row: usize) -> Option<&[u8]> {
         if self.missing.get(row).copied().unwrap_or(true) {
             return None;
         }
@@ -47,7 +55,7 @@ impl TextColumn {
     }
 }
 
-impl RawRows {
+impl FileRows {
     pub(super) fn new(source: &Source) -> Result<Self, SourceError> {
         let columns = source.columns().len();
         let kind = match (source.format(), &source.origin) {
@@ -73,7 +81,7 @@ impl RawRows {
     /// # Errors
     /// A ragged record, or reading fails.
     #[inline]
-    pub(crate) fn next_row(
+    pub(super) fn next_row(
         &mut self,
         mut sink: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<bool, SourceError> {

@@ -13,6 +13,7 @@ mod batches;
 mod csv;
 mod dataset;
 mod limits;
+mod lookup;
 mod objects;
 mod parquet;
 mod parquet_columns;

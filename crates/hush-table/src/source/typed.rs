@@ -12,6 +12,7 @@ use super::column::{ColumnBuilder, NullTokens};
 use super::dataset::{CsvFiles, DataFile, Piece};
 use super::grid::Grid;
 use super::lines::{self, Lines};
+use super::lookup::Join;
 use super::records::Records;
 use super::{BatchFault, CHUNK_ROWS, Format, Origin, Place, ReadAs, RowBatch, Source, SourceError, cells};
 
@@ -43,6 +44,8 @@ pub(super) struct Typer {
     dialect: (u8, bool),
     /// A buffer: where the fields of a chunk of CSV end.
     marks: Vec<u32>,
+    /// What rows look up.
+    join: Option<Arc<Join>>,
 }
 
 impl TypedReader {
@@ -51,13 +54,21 @@ impl TypedReader {
         schema: &Schema,
         read_as: &dyn Fn(&Column) -> ReadAs,
     ) -> Result<Self, SourceError> {
-        let positions = match_columns(source, schema)?;
+        let mut positions = match_columns(source, schema)?;
+        let mut asked: Vec<(Column, ReadAs)> =
+            schema.columns.iter().map(|column| (column.clone(), read_as(column))).collect();
+        let join = match &source.origin {
+            Origin::Joined(joined) => Some(Arc::new(Join::open(joined, schema, &positions, &mut asked)?)),
+            _ => None,
+        };
+        let source = source.facts();
+        positions.truncate(source.columns().len());
         let point = source.format().decimal_point();
         let of_path: Vec<&str> = (0..source.columns().len())
             .filter(|position| source.is_of_path(*position))
             .filter_map(|position| Some(source.columns().get(position)?.name.as_str()))
             .collect();
-        let builder = |column: &Column| match read_as(column) {
+        let builder = |(column, form): &(Column, ReadAs)| match *form {
             ReadAs::Skip => Ok(None),
             wanted => {
                 let nulls = match source.format() {
@@ -71,7 +82,7 @@ impl TypedReader {
                 ColumnBuilder::new(column, wanted, point, NullTokens::new(nulls)).map(Some)
             }
         };
-        let builders: Vec<_> = schema.columns.iter().map(builder).collect::<Result<_, _>>()?;
+        let builders: Vec<_> = asked.iter().map(builder).collect::<Result<_, _>>()?;
         let wanted =
             |position: usize| builders.get(position).is_some_and(Option::is_some).then_some(position);
         let targets: Arc<[Option<usize>]> = positions.into_iter().map(wanted).collect();
@@ -100,7 +111,7 @@ impl TypedReader {
             }
         };
         let (max_rows, text_limit) = (schema.max_rows, usize::MAX);
-        let typer = Typer { builders, targets, max_rows, text_limit, dialect, marks: Vec::new() };
+        let typer = Typer { builders, targets, max_rows, text_limit, dialect, marks: Vec::new(), join };
         Ok(Self { rows, typer, next_row: 0, ended: false })
     }
 
@@ -137,7 +148,8 @@ impl Typer {
     pub(super) fn another(&self) -> Self {
         let fresh = |builder: &Option<ColumnBuilder>| builder.as_ref().map(ColumnBuilder::another);
         let (builders, marks) = (self.builders.iter().map(fresh).collect(), Vec::new());
-        Self { builders, targets: self.targets.clone(), marks, ..*self }
+        let (targets, join) = (self.targets.clone(), self.join.clone());
+        Self { builders, targets, marks, join, ..*self }
     }
 
     /// The chunk of records that were cut out of a file, which begins with row `first_row`.
@@ -179,9 +191,14 @@ impl Typer {
         if first_row + rows as u64 > self.max_rows {
             return Err(SourceError::TooManyRows { limit: self.max_rows });
         }
+        let text_bytes = self.text_limit.saturating_sub(self.text_bytes());
         let columns =
             self.builders.iter_mut().map(|builder| builder.as_mut().map(ColumnBuilder::take)).collect();
-        Ok(RowBatch { first_row, rows, columns })
+        let batch = RowBatch { first_row, rows, columns };
+        match &self.join {
+            Some(join) if rows > 0 => join.add(batch, text_bytes),
+            _ => Ok(batch),
+        }
     }
 
     /// The first fault of the builders, by its place.
