@@ -8,7 +8,7 @@ use hush_keys::PhaseLimit;
 use hush_plan::plan::{CellsQuery, FilteredSums, ProductsTask};
 
 use super::cells::{are_of_some_rows, of_cells, read_part};
-use super::one_hot::clear_groups;
+use super::one_hot::{ClearGroups, clear_groups};
 use super::{Asked, gathered};
 use crate::cube::Sums;
 use crate::error::ClientError;
@@ -29,8 +29,10 @@ pub(super) fn merge(
     (answer, products): (&Answer<'_>, &ProductsAnswer<'_>),
 ) -> Result<RecordBatch, ClientError> {
     let Asked { table, .. } = *asked;
-    let (keys, rows) = match products.group_count {
-        None if filtered.keys.is_empty() => (Vec::new(), vec![table.manifest.manifest().living_rows()]),
+    let ClearGroups { keys, rows } = match products.group_count {
+        None if filtered.keys.is_empty() => {
+            ClearGroups { keys: Vec::new(), rows: vec![table.manifest.manifest().living_rows()] }
+        }
         Some(count) if !filtered.keys.is_empty() => clear_groups(table, &filtered.keys, answer, count)?,
         _ => return Err(ClientError::Answer { what: "its groups are not those of the plan".into() }),
     };

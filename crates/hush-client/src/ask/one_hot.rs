@@ -43,7 +43,7 @@ pub(super) fn merge(
     let declared = schema.all_groups();
     let whole = declared.get(cells.place).and_then(|group| one_hot::shape(schema, group).ok());
     let whole = whole.ok_or_else(missing)?;
-    let (keys, rows) = clear_groups(table, &hidden.keys, answer, sums.group_count)?;
+    let ClearGroups { keys, rows } = clear_groups(table, &hidden.keys, answer, sums.group_count)?;
     let owner = OwnerPlan {
         bounds: Bounds { sums: hidden.bounds.clone(), ..Bounds::default() },
         ..OwnerPlan::default()
@@ -62,7 +62,15 @@ pub(super) fn merge(
     gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
 }
 
-/// The clear half of an answer in groups of these columns: the keys, and the rows of each group.
+/// The groups of an answer.
+pub(super) struct ClearGroups {
+    /// The clear columns that rows are grouped by, with a value for each group.
+    pub(super) keys: Vec<(Column, ArrayRef)>,
+    /// Rows of each group.
+    pub(super) rows: Vec<u64>,
+}
+
+/// The groups in the clear half of an answer, by these columns.
 ///
 /// # Errors
 /// [`ClientError::Answer`] for another clear half.
@@ -71,7 +79,7 @@ pub(super) fn clear_groups(
     names: &[String],
     answer: &Answer<'_>,
     group_count: u32,
-) -> Result<(Vec<(Column, ArrayRef)>, Vec<u64>), ClientError> {
+) -> Result<ClearGroups, ClientError> {
     let missing = || ClientError::Internal { what: "the plan asks for groups that the schema lacks" };
     let clear = answer.clear(0).map_err(answer_error)?;
     if clear.num_columns() != names.len() + 1 {
@@ -84,7 +92,7 @@ pub(super) fn clear_groups(
         let column = open.columns.iter().find(|column| column.name == *name).ok_or_else(missing)?;
         Ok((column.clone(), cast(array, &arrow_type(column.kind))?))
     });
-    Ok((keys.collect::<Result<_, ClientError>>()?, rows))
+    Ok(ClearGroups { keys: keys.collect::<Result<_, ClientError>>()?, rows })
 }
 
 /// The sums of all cells of a group, from the numbers in whose places they stand. Lanes that the query does not read are 0.

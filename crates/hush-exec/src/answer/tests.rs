@@ -141,9 +141,9 @@ fn products_answers_round_trip_and_have_no_clear_half() {
         assert!(matches!(with(at, &[new]), Err(AnswerError::Length { .. })), "byte {at}");
     }
     assert!(with(12, &[0xff; 8]).is_err());
-    // A clear half, which only the checksum and the lengths could hide.
+    // A clear half says that there are groups: this one has none, and what stands there are not their keys.
     let clear = assembled_with_clear();
-    assert_eq!(Answer::decode(&clear, 1 << 20).map(drop), Err(AnswerError::Field));
+    assert_eq!(Answer::decode(&clear, 1 << 20).unwrap().clear(1 << 20), Err(AnswerError::Clear));
     let error = encode_products(&head(), 1, None, &[(0, Vec::new())]).unwrap_err();
     assert_eq!(error.code(), "HUSH-E099");
 }

@@ -89,11 +89,11 @@ fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
     at_most("columns of products", task.columns.len(), MAX_SUMS)?;
     at_most("masks of products", task.masks.len(), MAX_MASKS)?;
     at_most("group keys", task.keys.len(), MAX_KEYS)?;
+    at_most("sums of products", task.sums.len(), MAX_SUMS)?;
     let groups = task.groups(task.max_groups);
     let of_all = usize::try_from(groups).unwrap_or(usize::MAX).saturating_mul(task.sums.len());
     at_most("sums of all groups", of_all, MAX_SUMS)?;
     at_most("factors", task.factors.len(), MAX_SUMS)?;
-    at_most("sums of products", task.sums.len(), MAX_SUMS)?;
     at_most("operations of factors", task.factors.iter().map(Factor::size).sum(), MAX_NODES)?;
     let (columns, masks) = (task.columns.len(), task.masks.len());
     // Two components of each column, and one of each mask.

@@ -323,7 +323,7 @@ fn products(fixture: &Fixture, engine: &Engine) -> Vec<CorpusFile> {
         CorpusFile::read("partial-products-in-groups", "bin", in_groups(6, &[[1, 3]], [2, 4], &clear, count)),
         refused("products-in-groups-of-nothing", "HUSH-E085", with(20, &[1])),
         refused("products-in-other-groups", "HUSH-E086", in_groups(5, &[], [0, 1], &clear, count + 1)),
-        refused("products-with-clear-half", "HUSH-E086", in_groups(5, &[], [0, 1], &[0], 1)),
+        refused("products-with-other-clear-half", "HUSH-E086", in_groups(5, &[], [0, 1], &[0], 1)),
         refused("products-backwards", "HUSH-E085", made(5, &[], [1, 0])),
         refused("products-of-earlier-version", "HUSH-E085", with(8, &[1])),
         refused("products-of-many-runs", "HUSH-E083", with(12, &u32::MAX.to_le_bytes())),

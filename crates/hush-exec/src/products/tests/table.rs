@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use bytes::Bytes;
 use ethnum::I256;
 use hush_keys::{Encryptor, OwnerSeed, SecretKey, SecretKind, SlotColumn};
-use hush_params::{PLAINTEXT_PRIMES_32, preset};
+use hush_params::preset;
 use hush_plan::packing::{Packing, Slots};
 use hush_plan::plan::{PLAN_FORMAT, Predicate, ProductsTask, ServerPlan, Task};
 use hush_plan::{Encoding, EncodingId};
@@ -27,7 +27,7 @@ use crate::{Engine, Limits};
 /// Encoded columns.
 pub(super) const COLUMNS: usize = 4;
 /// The plaintext prime.
-pub(super) const T: u64 = PLAINTEXT_PRIMES_32[0];
+pub(super) const T: u64 = 65_537;
 const TABLE: [u8; 16] = [7; 16];
 const ENCRYPTION: [u8; 16] = [8; 16];
 

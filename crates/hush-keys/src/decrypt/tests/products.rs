@@ -242,8 +242,9 @@ fn masks_in_formulas_are_exact_and_keep_to_their_bounds() {
     let factors = [both, chosen, *mask(2), Factor::Mul(mask(0), Box::new(Factor::Earlier(1)))];
     let sums =
         (0..factors.len()).flat_map(|factor| [None, Some(2)].map(|measure| ProductSum { factor, measure }));
+    // A mask alone reaches its bound: a coefficient may be half of the prime.
     let margin = check(&table, &factors, &sums.collect::<Vec<_>>());
-    assert!(margin > 10.0, "{margin}");
+    assert!(margin > 0.0, "{margin}");
 }
 
 /// As Q6 of TPC-H: two ends of two ranges, one of a third, and a measure in limbs.

@@ -85,8 +85,11 @@ fn is_true(condition: &Expr, row: &Row) -> Option<bool> {
                 _ => None,
             }
         }
-        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => Some(value(left)? == literal(right)),
-        Expr::BinaryOp { left, op: BinaryOperator::NotEq, right } => Some(value(left)? != literal(right)),
+        Expr::BinaryOp { left, op: op @ (BinaryOperator::Eq | BinaryOperator::NotEq), right } => {
+            let (name, constant) =
+                if column_name(bare(left)).is_some() { (left, right) } else { (right, left) };
+            Some((value(name)? == literal(constant)) == (*op == BinaryOperator::Eq))
+        }
         other => panic!("{other}"),
     }
 }
