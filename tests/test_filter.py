@@ -211,6 +211,15 @@ def test_duckdb_agrees(hush, table, small_key):
     assert answered >= len(QUESTIONS) - 2
 
 
+def test_many_clear_groups_come_back(hush, table, small_key):
+    """A server adds products up in as many groups as its answer may have; of more the columns come back, unless that is not allowed."""
+    query = "SELECT key, COUNT(*) AS n FROM t WHERE size > 12 GROUP BY key ORDER BY key LIMIT 5"
+    found = hush("query", "T", query, "--format", "csv", *small_key).stdout
+    assert_as_duckdb(found, query, table.parent / "t.csv", least=5)
+    done = hush("query", "T", query, "--way", "filter", *small_key, status=None)
+    assert done.returncode and done.stderr.startswith("HUSH-E040"), done.stderr
+
+
 def test_what_is_sent_has_no_constant_and_no_name(hush, table, small_key):
     """Answers of one formula are of one length, `explain` prints the numbers that a question combines, and `--hide pattern` leaves the way out."""
     moved = set()

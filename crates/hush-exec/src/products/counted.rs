@@ -25,13 +25,15 @@ pub(super) struct Counting<'a> {
     is_masked: bool,
 }
 
-/// What clear columns say of the rows of a chunk, a bit for each.
+/// What clear columns say of the rows of a chunk.
 #[derive(Clone)]
 struct Rows {
     /// Those that count; `None` if every slot does.
     counted: Option<BooleanBuffer>,
-    /// Those for which the condition of each mask of factors is true; then those of each group.
+    /// Those for which the condition of each mask of factors is true.
     masks: Vec<BooleanBuffer>,
+    /// The group of each row, [`NOT_SELECTED`] for none; empty without keys.
+    groups: Vec<u32>,
 }
 
 impl<'a> Counting<'a> {
@@ -55,12 +57,12 @@ impl<'a> Counting<'a> {
         let found = self.of_part(part)?;
         let placed = runs.iter().flat_map(|of| of.chunks.clone().map(|index| (of.run, index)));
         let chunks = placed.filter_map(|(run, index)| match &found {
-            None => Some(Chunk { run, index, counted: None, masks: Vec::new() }),
+            None => Some(Chunk { run, index, counted: None, masks: Vec::new(), groups: Vec::new() }),
             Some(found) => {
                 let at = index.saturating_sub(part.place.first_chunk) as usize;
-                let Rows { counted, masks } = found.get(at)?.clone();
+                let Rows { counted, masks, groups } = found.get(at)?.clone();
                 let counts = counted.as_ref().is_none_or(|counted| counted.count_set_bits() > 0);
-                counts.then_some(Chunk { run, index, counted, masks })
+                counts.then_some(Chunk { run, index, counted, masks, groups })
             }
         });
         let chunks: Vec<Chunk> = chunks.collect();
@@ -91,8 +93,13 @@ impl<'a> Counting<'a> {
                     BooleanBuffer::from(spread(living, &rows, false))
                 }
             };
-            let Rows { counted, masks } = self.of_chunk(batch)?;
-            Ok(Rows { counted: counted.map(over_all), masks: masks.into_iter().map(over_all).collect() })
+            let Rows { counted, masks, groups } = self.of_chunk(batch)?;
+            let groups = match &living {
+                Some(living) if !groups.is_empty() => spread(living, &groups, NOT_SELECTED),
+                _ => groups,
+            };
+            let masks = masks.into_iter().map(over_all).collect();
+            Ok(Rows { counted: counted.map(over_all), masks, groups })
         };
         chunks.iter().enumerate().map(of_chunk).collect::<Result<_, _>>().map(Some)
     }
@@ -100,8 +107,9 @@ impl<'a> Counting<'a> {
     /// What clear columns say of the living rows of a chunk.
     fn of_chunk(&self, batch: &RecordBatch) -> Result<Rows, ExecError> {
         let rows = batch.num_rows();
-        let nothing = || Rows { counted: Some(BooleanBuffer::new_unset(rows)), masks: Vec::new() };
-        let (counted, of_groups) = match self.groups {
+        let nothing =
+            || Rows { counted: Some(BooleanBuffer::new_unset(rows)), masks: Vec::new(), groups: Vec::new() };
+        let (counted, groups) = match self.groups {
             None => {
                 let Some((matching, _)) = self.conditions.keys(batch)? else { return Ok(nothing()) };
                 let matching = || matching.unwrap_or_else(|| BooleanBuffer::new_set(rows));
@@ -110,13 +118,11 @@ impl<'a> Counting<'a> {
             Some(groups) => {
                 let of_rows = self.conditions.evaluate(batch, groups)?.into_iter().next();
                 let Some(RowMask::Rows { groups: found, .. }) = of_rows else { return Ok(nothing()) };
-                let is_in = |group: u32| found.iter().map(|of| *of == group).collect::<BooleanBuffer>();
-                let counted = found.iter().map(|group| *group != NOT_SELECTED).collect();
-                (Some(counted), (0..groups.count() as u32).map(is_in).collect())
+                (Some(found.iter().map(|group| *group != NOT_SELECTED).collect()), found)
             }
         };
         // The first mask is that of all rows.
-        let masks = self.conditions.conditions(batch)?.into_iter().skip(1);
-        Ok(Rows { counted, masks: masks.chain(of_groups).collect() })
+        let masks = self.conditions.conditions(batch)?.into_iter().skip(1).collect();
+        Ok(Rows { counted, masks, groups })
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Chunk {
     pub(super) counted: Option<BooleanBuffer>,
     /// A bit for each row and mask of factors.
     pub(super) masks: Vec<BooleanBuffer>,
+    /// The group of each row; empty without keys.
+    pub(super) groups: Vec<u32>,
 }
 
 /// How much is read together.
@@ -113,6 +115,7 @@ impl<'a> Span<'a> {
             input: ChunkInput { snapshot, part, columns, row },
             counted: chunk.counted.as_ref(),
             masks: &chunk.masks,
+            groups: &chunk.groups,
         })
     }
 }

@@ -259,7 +259,26 @@ fn sums_of_groups_are_those_of_their_rows() {
     };
     assert_eq!(code(Limits::default(), 1), "HUSH-E040");
     assert_eq!(code(Limits { max_groups: 1, ..Limits::default() }, 100), "HUSH-E040");
+    assert_eq!(code(Limits { memory_bytes: 1 << 20, ..Limits::default() }, 100), "HUSH-E040");
     assert_eq!(code(Limits::default(), 100_000), "HUSH-E005");
+}
+
+/// A server holds a polynomial for each group and ring element: what is read together is counted with them.
+#[test]
+fn the_masks_of_groups_are_counted_as_memory() {
+    let mut random = random("memory of groups");
+    let table = TestTable::new(&mut random, LARGE, &[part(20, 0)], Kind::Encrypted);
+    let task = random_task(&mut random, 2, 1, 40);
+    let shape = |task: &ProductsTask| {
+        let manifest = table.signed.manifest();
+        conform::products(task, &manifest.encodings, &Strata::of(manifest)).unwrap()
+    };
+    let bytes =
+        |groups: usize| Products::new(&task, shape(&task)).unwrap().in_groups(groups).unwrap().chunk_bytes();
+    let poly = 8 * table.ring.poly_words() as u64;
+    assert_eq!(bytes(10) - bytes(3), 7 * poly);
+    assert_eq!(bytes(0), Products::new(&task, shape(&task)).unwrap().chunk_bytes());
+    assert!(bytes(0) > 2 * poly, "the masks of factors count too");
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub(crate) struct Products {
     pub(crate) columns: Vec<EncodingId>,
     pub(super) encoder: SlotEncoder,
     pub(super) evaluated: ProductTask,
-    /// Whether its sums are those of groups, whose masks leave out the rows that do not count.
-    pub(super) is_grouped: bool,
+    /// How many groups its sums are of, whose masks leave out the rows that do not count; `None` without keys.
+    pub(super) groups: Option<usize>,
 }
 
 /// A chunk of which rows count.
@@ -35,6 +35,8 @@ pub(crate) struct ProductChunk<'a> {
     pub(crate) counted: Option<&'a BooleanBuffer>,
     /// A bit for each row and mask of factors.
     pub(crate) masks: &'a [BooleanBuffer],
+    /// The group of each row, [`NOT_SELECTED`](hush_schemes::bgv::sum::NOT_SELECTED) for none; empty without keys.
+    pub(crate) groups: &'a [u32],
 }
 
 /// The sums of one run, while chunks are added.
@@ -106,7 +108,7 @@ impl Products {
         columns.sort_unstable();
         columns.dedup();
         let evaluated = product_task(task, task.masks.len())?;
-        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated, is_grouped: false })
+        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated, groups: None })
     }
 
     /// The sums of each of so many groups in turn. The masks of groups stand behind those of the task.
@@ -133,14 +135,19 @@ impl Products {
         shape.held += count as u64 + of_masks.map(|degree| degree as u64 + 1).sum::<u64>();
         shape.components = shape.components.repeat(count);
         let evaluated = product_task(&task, masks + count)?;
-        Ok(Self { task, shape, evaluated, is_grouped: true, ..self })
+        Ok(Self { task, shape, evaluated, groups: Some(count), ..self })
     }
 
-    /// Bytes of the columns of a full chunk.
+    /// Bytes that a full chunk takes in memory: of its columns, and of the masks that stand in factors.
     pub(crate) fn chunk_bytes(&self) -> u64 {
         let elements = self.shape.packing.element_count(self.shape.set, hush_table::CHUNK_ROWS);
         let element = self.shape.packing.element_bytes(self.shape.set, None) as u64;
-        (self.columns.len() as u64).saturating_mul(u64::from(elements)).saturating_mul(element)
+        let masks = (self.task.masks.len() + self.groups.unwrap_or(0)) as u64;
+        let masks = masks.saturating_mul(8 * self.ring.poly_words() as u64);
+        (self.columns.len() as u64)
+            .saturating_mul(element)
+            .saturating_add(masks)
+            .saturating_mul(elements.into())
     }
 
     /// Bytes of one run's objects.

@@ -129,12 +129,16 @@ fn masked(products: &Products, chunk: &ProductChunk<'_>, element: u32) -> Result
         None => None,
         Some(rows) => match rows.count_set_bits() {
             0 => return Ok(None),
-            _ if products.is_grouped => None,
+            _ if products.groups.is_some() => None,
             all if all == degree => None,
             _ => Some(in_slots(products, &rows)?),
         },
     };
-    let masks = chunk.masks.iter().map(|rows| in_slots(products, &rows_of(rows)));
+    let first = (element as usize * degree).min(chunk.groups.len());
+    let groups = &chunk.groups[first..chunk.groups.len().min(first + degree)];
+    let of_group = |group: usize| groups.iter().map(|of| *of as usize == group).collect();
+    let of_groups = (0..products.groups.unwrap_or(0)).map(of_group);
+    let masks = chunk.masks.iter().map(rows_of).chain(of_groups).map(|rows| in_slots(products, &rows));
     Ok(Some(Masked { element, mask, masks: masks.collect::<Result<_, _>>()? }))
 }
 

@@ -55,7 +55,9 @@ fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProd
         if chunk.counted.is_none_or(|counted| row < counted.len() && counted.value(row)) {
             let values: Vec<I256> = columns.iter().filter_map(|column| column.get(row)).copied().collect();
             let is_true = |mask: &BooleanBuffer| row < mask.len() && mask.value(row);
-            let masks: Vec<bool> = chunk.masks.iter().map(is_true).collect();
+            let group = chunk.groups.get(row).map(|group| *group as usize);
+            let of_groups = (0..products.groups.unwrap_or(0)).map(|number| group == Some(number));
+            let masks: Vec<bool> = chunk.masks.iter().map(is_true).chain(of_groups).collect();
             sums.add(slot(products, (&values, &masks))?)?;
         }
     }
