@@ -116,6 +116,24 @@ fn groups_by_encrypted_columns_share_the_condition() {
     assert!(masked.server.predicate.is_some() && masked.owner.filtered.unwrap().is_masked);
 }
 
+/// A mask within a formula costs what one outside costs: its message is centred modulo t, and no constant.
+#[test]
+fn masks_in_formulas_are_in_their_bounds() {
+    let space = space_of(presets::preset("n13_q4x46_sec128_v1").unwrap());
+    let (mask, flag) = (|| Term::Clear(0), || Term::Stored(Quantity::Valid("x".into())));
+    let fresh = flag().phase_log2(space);
+    let both = mask().times(flag());
+    assert_eq!(both.phase_log2(space), fresh + mask_log2(space));
+    assert_eq!(mask_log2(space), (FILTER_PRIME as f64).log2() - 1.0 + (space.degree as f64).log2());
+    let either = mask().plus(flag()).minus(both.clone());
+    let more = either.phase_log2(space) - both.phase_log2(space);
+    assert!((0.0..0.1).contains(&more), "{more}");
+    // A constant has no convolution, and a sum with a mask in it is none.
+    assert_eq!(Term::Constant(2).times(flag()).phase_log2(space), fresh + 1.0);
+    let rest = Term::Constant(1).minus(mask()).times(flag());
+    assert!(rest.phase_log2(space) >= both.phase_log2(space));
+}
+
 /// Clear members beside encrypted ones are masks of the task, and clear columns that the rest reads are groups of it.
 #[test]
 fn clear_columns_are_masks_and_groups() {
