@@ -20,8 +20,8 @@ approved_by = "test"
 null_tokens = [""]
 max_rows = 200000
 filter = [{ column = "kind", values = ["a", "b's", "ü"] }]
-derive = ["day > due", "day = due", "kind LIKE 'b%' OR size > 12", "size / 2 = 3"]
-measure = ["pay * rate"]
+derive = ["day > due", "day = due", "kind LIKE 'b%' OR size > 12", "size / 2 = 3", "kind = 'a' AND fresh = true", "fresh = false AND kind = 'a'", "kind = 'ü' AND fresh = true", "kind = 'ü' AND fresh = false"]
+measure = ["pay * rate", "pay * (1 - rate) - 2 * size"]
 [columns.key]
 type = "int(32)"
 range = [0, 1000000]
@@ -67,7 +67,9 @@ range = ["1992-01-01", "1998-12-01"]
 nullable = true
 protect = "encrypt"
 """
-AGGREGATES = ["COUNT(*)", "COUNT(pay)", "COUNT(size)", "SUM(pay)", "SUM(size)", "AVG(pay)", "VARIANCE(pay)", "SUM(pay * rate)"]
+AGGREGATES = ["COUNT(*)", "COUNT(pay)", "COUNT(size)", "SUM(pay)", "SUM(size)", "AVG(pay)", "VARIANCE(pay)", "SUM(pay * rate)", "SUM(pay * (1 - rate) - 2 * size)", "AVG(3 * size + 1.5 * pay * (rate - 1) + 7)"]
+# Cells of two columns, each of which a condition is derived for.
+CELLS = ["fresh", "kind"]
 CLEAR = ["key > 300", "key % 3 = 1", "key BETWEEN 1000 AND 7000 OR key < 10", "ward = 'north'", "ward IS NULL", "ward LIKE 's%'"]
 
 
@@ -125,10 +127,14 @@ def condition(draw, factors):
 
 def question(draw):
     """A random grouped query that reads a hidden column."""
-    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"], ["due < day"], ["ward"], ["ward", "kind"], ["ward = 'north'"]])
-    items = draw.sample(AGGREGATES, draw.randint(1, 3))
+    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"], ["due < day"], ["ward"], ["ward", "kind"], ["ward = 'north'"], CELLS])
+    # In groups by a column an expression of it has other parts, which are not measured.
+    items = [text for text in AGGREGATES if keys != ["rate"] or not re.search(r"- rate|rate -", text)]
+    items = draw.sample(items, draw.randint(1, 3))
     named = [f"{text} AS x{place}" for place, text in enumerate([*keys, *items])]
     conditions = [condition(draw, 2)] + ([draw.choice(CLEAR)] if draw.random() < 0.4 else [])
+    if keys == CELLS and draw.random() < 0.7:
+        conditions.append("fresh IS NOT NULL AND kind IN ('a', 'ü')")
     places = ", ".join(f"x{place}" for place in range(len(keys)))
     group_by = f" GROUP BY {', '.join(keys)} ORDER BY {places}" if keys else ""
     where = " AND ".join(f"({text})" for text in conditions)
@@ -182,6 +188,7 @@ QUESTIONS = [
     "SELECT ward, kind, SUM(pay) AS s, COUNT(*) AS n FROM t WHERE size > 3 OR ward = 'north' GROUP BY ward, kind HAVING COUNT(*) > 2 ORDER BY ward, kind",
     "SELECT COUNT(*) AS n, AVG(pay) AS a FROM t WHERE (ward = 'north' AND size > 3) OR (ward = 'south' AND rate < 0.05) OR (ward IS NULL AND fresh)",
     "SELECT MAX(ward) AS w, COUNT(DISTINCT ward) AS d, SUM(CASE WHEN ward = 'south' THEN pay END) AS s FROM t WHERE NOT (kind = 'a' OR ward = 'north')",
+    "SELECT kind, COUNT(*) AS n, SUM(pay * (1 - rate) - 2 * size) AS s FROM t WHERE rate > 0.02 AND day > due AND fresh IS NOT NULL AND kind IN ('a', 'ü') GROUP BY fresh, kind ORDER BY kind, n, s",
     "SELECT rate, SUM(CASE WHEN due < day THEN pay ELSE 0 END) AS late, SUM(pay) AS s FROM t GROUP BY rate HAVING COUNT(*) > 3 ORDER BY rate",
 ]
 

@@ -222,6 +222,12 @@ pub(crate) struct Tpch {
     /// Repetitions of each question by each way
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
+    /// Further sets of constants for each question, drawn as TPC-H draws them
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) constants: u32,
+    /// Seed of these constants
+    #[arg(long, default_value_t = 2024)]
+    pub(crate) seed: u64,
     /// Names of the questions to put, separated by commas (default: Q1,Q4,Q6,Q12,Q14,Q19)
     #[arg(long, value_delimiter = ',')]
     pub(crate) questions: Vec<String>,
@@ -237,6 +243,9 @@ pub(crate) struct Tpch {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the plots into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
 }
 
 /// A scale of TPC-H.

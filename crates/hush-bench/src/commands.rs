@@ -113,10 +113,19 @@ fn products(args: &Products, threads: usize) -> Result<(), Error> {
     all_right("question", usize::from(!measured.is_exact))
 }
 
+/// The questions beside what others published.
+#[derive(Serialize)]
+struct TpchReport<'a> {
+    questions: &'a [tpch::Case],
+    published: &'a [tpch::Published],
+}
+
 fn tpch(args: &Tpch, threads: usize) -> Result<(), Error> {
     let options = args.options(threads);
     let cases = tpch::run(&options).map_err(to_error)?;
-    report(args.json, &cases, || tpch::text(&options, &cases))?;
+    write_plots(args.plots.as_deref(), |directory| tpch::plots::write(directory, &cases, threads))?;
+    let with_others = TpchReport { questions: &cases, published: &tpch::PUBLISHED };
+    report(args.json, &with_others, || tpch::report::text(&options, &cases))?;
     all_right("question", tpch::wrong(&cases))
 }
 

@@ -8,21 +8,22 @@
 //!
 //! Server and owner are one process. Every result is compared with that of the same rows in the clear, and that with DuckDB's where it is installed.
 
+pub mod plots;
+mod published;
 mod questions;
+pub mod report;
 mod rows;
 
-use std::fmt::Write as _;
-
-use hush::WayName;
+use hush::{Outcome, OwnedTable, WayName};
 use serde::Serialize;
 
 use crate::BenchError;
-use crate::aligned::{align, figure_text};
 use crate::analytics::{cells, relative_error};
 use crate::peers::duckdb::Asking;
 use crate::prepared::{Options as Asked, Stored, Tables, check};
 use crate::split_table::{Check, median};
-use questions::{QUESTIONS, Question};
+pub use published::{PUBLISHED, Published};
+use questions::{QUESTIONS, Question, Random};
 
 /// DuckDB adds doubles up where our sums are exact.
 const OF_DUCKDB: f64 = 1e-9;
@@ -36,6 +37,10 @@ pub struct Options {
     pub repeat: u32,
     /// Threads.
     pub threads: usize,
+    /// Sets of further constants that each question is put with, once by each way, drawn as TPC-H draws them.
+    pub constants: u32,
+    /// Seed of these.
+    pub seed: u64,
     /// Names of the questions that are put; all of them if there is none.
     pub questions: Vec<String>,
     /// Whether dates are stored for bounds on any day, where those of a question begin years and months.
@@ -64,8 +69,8 @@ pub struct Measured {
 pub struct Case {
     /// Its name in TPC-H.
     pub query: &'static str,
-    /// The question as it is put.
-    pub sql: &'static str,
+    /// The question as it is measured, with the constants that TPC-H validates it with.
+    pub sql: String,
     /// Rows of the table that it is put to.
     pub rows: u64,
     /// Bytes of all files of the table.
@@ -74,7 +79,9 @@ pub struct Case {
     pub encrypt_us_a_row: f64,
     /// Every way.
     pub ways: Vec<Measured>,
-    /// Whether DuckDB's result is the same; `None` without it.
+    /// The question with other constants, as it was put once by each way.
+    pub varied: Vec<String>,
+    /// Whether DuckDB's results are the same; `None` without it.
     pub is_duckdbs: Option<bool>,
     /// The largest relative error of any way beside the same rows in the clear.
     pub check: Check,
@@ -92,11 +99,11 @@ pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
 }
 
 fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
-    let Question { name, sql, of_orders, .. } = *question;
+    let (name, sql) = (question.name, question.validating());
     // Rows are counted before they are written, for the schema.
     let write = |out: &mut dyn std::io::Write| {
         let mut out = out;
-        if of_orders {
+        if question.of_orders {
             rows::write_orders(&mut out, options.scale)
         } else {
             rows::write_lines(&mut out, options.scale)
@@ -111,25 +118,34 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
         |out| write(out).map(|_| ()),
         |form| question.schema(form, rows, options.any_days),
     )?;
-    let expected = cells(&tables.ask(Stored::Clear, None, sql)?.batches)?;
+    let clear = tables.open(Stored::Clear, None)?;
     let opened = [WayName::Filter, WayName::Cube, WayName::Fetch].map(|way| {
         let table = tables.open(Stored::Prepared, Some(way))?;
         // Of few rows there is no cube of many cells.
-        let answers = way != WayName::Cube || table.plan(sql).is_ok();
+        let answers = way != WayName::Cube || table.plan(&sql).is_ok();
         Ok(answers.then_some((way, table)))
     });
     let opened = opened.into_iter().filter_map(Result::transpose).collect::<Result<Vec<_>, BenchError>>()?;
     let (ways, opened): (Vec<WayName>, Vec<_>) = opened.into_iter().unzip();
+    let mut random = Random::new(options.seed);
+    let varied: Vec<String> = (0..options.constants).map(|_| question.drawn(&mut random)).collect();
+    let mut checks = Checks { tables: &tables, options, worst: 0.0, is_duckdbs: None };
+    for sql in &varied {
+        let expected = checks.expected(&clear, sql)?;
+        for table in &opened {
+            checks.compare(&asked_once(table, sql)?, &expected)?;
+        }
+    }
+    let expected = checks.expected(&clear, &sql)?;
     let mut found = vec![(Vec::new(), Vec::new(), 0, 0); ways.len()];
-    let mut worst = 0.0_f64;
     // In turns, so that all ways meet the same neighbours on the machine.
     for _ in 0..options.repeat.max(1) {
         for (table, (server, owner, up, down)) in opened.iter().zip(&mut found) {
-            let outcome = table.ask(sql, &hush::Silent).map_err(hush::Error::from)?;
+            let outcome = asked_once(table, &sql)?;
             server.push(outcome.phases.of("server") * 1e3);
             owner.push(outcome.phases.of("decrypt") * 1e3);
             (*up, *down) = (outcome.moved.up, outcome.moved.down);
-            worst = worst.max(relative_error(&cells(&outcome.batches)?, &expected));
+            checks.compare(&outcome, &expected)?;
         }
     }
     let ways = ways.into_iter().zip(&found).map(|(way, (server, owner, up, down))| Measured {
@@ -139,15 +155,7 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
         bytes_up: *up,
         bytes_down: *down,
     });
-    let said = options.python.as_ref().and_then(|python| {
-        let asking = Asking { python, repeat: 1, threads: options.threads };
-        asking.ask(&tables.csv(), "t", sql)
-    });
-    let is_duckdbs = said.map(|said| {
-        let rows = said.rows.iter().map(|row| row.iter().copied().collect::<Option<Vec<f64>>>());
-        let rows = rows.collect::<Option<Vec<_>>>();
-        rows.is_some_and(|rows| relative_error(&rows, &expected) <= OF_DUCKDB)
-    });
+    let (is_duckdbs, check) = (checks.is_duckdbs, check(checks.worst));
     Ok(Case {
         query: name,
         sql,
@@ -155,85 +163,51 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
         stored_bytes: tables.stored_bytes()?,
         encrypt_us_a_row: tables.prepared_us_a_row,
         ways: ways.collect(),
+        varied,
         is_duckdbs,
-        check: check(worst),
+        check,
     })
+}
+
+fn asked_once(table: &OwnedTable, sql: &str) -> Result<Outcome, BenchError> {
+    Ok(table.ask(sql, &hush::Silent).map_err(hush::Error::from)?)
+}
+
+/// Compares every result with that of the same rows in the clear, and that with DuckDB's.
+struct Checks<'a> {
+    tables: &'a Tables,
+    options: &'a Options,
+    worst: f64,
+    is_duckdbs: Option<bool>,
+}
+
+impl Checks<'_> {
+    /// The result in the clear.
+    fn expected(&mut self, clear: &OwnedTable, sql: &str) -> Result<Vec<Vec<f64>>, BenchError> {
+        let expected = cells(&asked_once(clear, sql)?.batches)?;
+        let said = self.options.python.as_ref().and_then(|python| {
+            let asking = Asking { python, repeat: 1, threads: self.options.threads };
+            asking.ask(&self.tables.csv(), "t", sql)
+        });
+        if let Some(said) = said {
+            // NULL is 0 there as in our doubles, of a sum of no row.
+            let rows = said.rows.iter().map(|row| row.iter().map(|cell| cell.unwrap_or(0.0)).collect());
+            let is_same = relative_error(&rows.collect::<Vec<Vec<f64>>>(), &expected) <= OF_DUCKDB;
+            self.is_duckdbs = Some(is_same && self.is_duckdbs != Some(false));
+        }
+        Ok(expected)
+    }
+
+    fn compare(&mut self, outcome: &Outcome, expected: &[Vec<f64>]) -> Result<(), BenchError> {
+        self.worst = self.worst.max(relative_error(&cells(&outcome.batches)?, expected));
+        Ok(())
+    }
 }
 
 /// Questions whose result was wrong.
 pub fn wrong(cases: &[Case]) -> usize {
     let is_wrong = |case: &&Case| matches!(case.check, Check::Wrong) || case.is_duckdbs == Some(false);
     cases.iter().filter(is_wrong).count()
-}
-
-/// The report as text.
-pub fn text(options: &Options, cases: &[Case]) -> String {
-    let mut out = format!(
-        "TPC-H, dbgen's rows, scale {}: every condition, group and measure encrypted, no evaluation keys, {} threads\n\n",
-        options.scale, options.threads
-    );
-    let head = [
-        "",
-        "rows",
-        "filter ms",
-        "ns a row",
-        "MB down",
-        "you ms",
-        "cube ms",
-        "MB down",
-        "fetch ms",
-        "MB down",
-        "KB a row",
-        "us a row",
-        "error",
-        "DuckDB",
-    ];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for case in cases {
-        let way = |name: WayName| case.ways.iter().find(|way| way.way == name);
-        let figure = |name: WayName, of: &dyn Fn(&Measured) -> f64| {
-            way(name).map_or_else(String::new, |way| figure_text(of(way)))
-        };
-        let both = |way: &Measured| way.server_ms + way.owner_ms;
-        let megabytes = |way: &Measured| way.bytes_down as f64 / 1e6;
-        lines.push(vec![
-            case.query.to_owned(),
-            case.rows.to_string(),
-            figure(WayName::Filter, &|way| way.server_ms),
-            figure(WayName::Filter, &|way| way.server_ms * 1e6 / case.rows as f64),
-            figure(WayName::Filter, &megabytes),
-            figure(WayName::Filter, &|way| way.owner_ms),
-            figure(WayName::Cube, &both),
-            figure(WayName::Cube, &megabytes),
-            figure(WayName::Fetch, &both),
-            figure(WayName::Fetch, &megabytes),
-            figure_text(case.stored_bytes as f64 / 1e3 / case.rows as f64),
-            figure_text(case.encrypt_us_a_row),
-            case.check.to_string(),
-            match case.is_duckdbs {
-                Some(true) => "equal",
-                Some(false) => "DIFFERS",
-                None => "-",
-            }
-            .to_owned(),
-        ]);
-    }
-    out.push_str(&align(&lines));
-    let _ = writeln!(
-        out,
-        "\nfilter: the server evaluates the condition on ciphertexts, and learns which numbered columns are combined; cube: prepared sums; fetch: columns come back. Times: medians of {} in turns, files in memory.\n\
-         The server's time of filter, and the owner's; of the others both together. KB a row: all files of the table for this question; us a row: CPU time of encrypting it.\n\
-         {}\n\
-         Attributes of orders and parts, comparisons of two columns, and Q19's three classes of parts stand on the rows when they are encrypted.\n\
-         Published, with encrypted constants and evaluation keys: Q6 on 10,000 rows 241 s (HE3DB); the filter of Q6 0.45 s a row and core (ArcEDB); Q6 on 10,000 rows under 3 s on 48 cores (Engorgio).",
-        options.repeat,
-        if options.any_days {
-            "Bounds of dates may be any days."
-        } else {
-            "Dates of Q4, Q6, Q12 and Q14 are stored by the calendar, with parameters for four factors: their bounds begin years and months (others: --any-days)."
-        },
-    );
-    out
 }
 
 #[cfg(test)]
@@ -243,11 +217,26 @@ mod tests {
     #[test]
     fn questions_are_answered_as_in_the_clear_by_every_way() {
         let questions = ["Q4", "Q12", "Q19"].map(str::to_owned).to_vec();
-        let options =
-            Options { scale: 0.002, repeat: 1, threads: 2, questions, any_days: false, python: None };
+        let options = Options {
+            scale: 0.002,
+            repeat: 1,
+            threads: 2,
+            constants: 2,
+            seed: 3,
+            questions,
+            any_days: false,
+            python: None,
+        };
         let cases = run(&options).unwrap();
         assert_eq!((cases.len(), wrong(&cases)), (3, 0), "{cases:?}");
         assert!(cases.iter().all(|case| case.ways.len() >= 2 && case.stored_bytes > 0), "{cases:?}");
-        assert!(text(&options, &cases).contains("Q19"));
+        assert!(cases.iter().all(|case| case.varied.len() == 2 && case.varied[0] != case.sql), "{cases:?}");
+        let text = report::text(&options, &cases);
+        assert!(text.contains("Q19") && text.contains("HE3DB"), "{text}");
+        let directory = tempfile::tempdir().unwrap();
+        let figures = plots::write(directory.path(), &cases, 2).unwrap();
+        let figures: Vec<String> =
+            figures.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        assert!(figures[0].contains("Q12, by columns that come back"), "{}", figures[0]);
     }
 }

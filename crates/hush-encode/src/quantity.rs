@@ -110,6 +110,13 @@ pub fn quantity_values<'a>(
                 (0..left.values.len()).map(|row| i64::from(is_valid(left, row) && is_valid(right, row)));
             QuantityValues::I64(both.collect())
         }
+        Quantity::Combination(terms) => {
+            let mut sums = vec![I256::ZERO; batch.rows];
+            for (weight, quantity) in terms {
+                add_multiple(&mut sums, *weight, &quantity_values(quantity, batch, positions)?);
+            }
+            QuantityValues::I256(sums)
+        }
         Quantity::InCells { quantity, cells, bits } => {
             cells::in_cells((quantity.as_deref(), cells, *bits), batch, positions)?
         }
@@ -154,6 +161,22 @@ pub fn quantity_values<'a>(
             QuantityValues::I64(rows_of(&factors).map(|row| i64::from(is_zero(row))).collect())
         }
     })
+}
+
+/// Adds a multiple of exact numbers, row by row.
+fn add_multiple(sums: &mut [I256], weight: i64, numbers: &QuantityValues<'_>) {
+    // The planner found that every partial sum fits in 126 bits.
+    let mut add = |numbers: &mut dyn Iterator<Item = I256>| {
+        for (sum, number) in sums.iter_mut().zip(numbers) {
+            *sum = sum.wrapping_add(number.wrapping_mul(I256::from(weight)));
+        }
+    };
+    match numbers.view() {
+        View::Exact(Values::I64(numbers)) => add(&mut numbers.iter().map(|number| I256::from(*number))),
+        View::Exact(Values::I128(numbers)) => add(&mut numbers.iter().map(|number| I256::from(*number))),
+        View::Exact(Values::I256(numbers)) => add(&mut numbers.iter().copied()),
+        View::Approx(_) => {}
+    }
 }
 
 fn is_valid(column: &TypedColumn, row: usize) -> bool {

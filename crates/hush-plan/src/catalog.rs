@@ -66,7 +66,12 @@ impl<'a> Catalog<'a> {
 
     /// What the encodings hold.
     pub(crate) fn quantities(&self) -> impl Iterator<Item = &'a Quantity> {
-        self.entries.iter().map(|entry| &entry.known.encoding.quantity)
+        self.encodings().map(|encoding| &encoding.quantity)
+    }
+
+    /// The encodings.
+    pub(crate) fn encodings(&self) -> impl Iterator<Item = &'a PrivateEncoding> {
+        self.entries.iter().map(|entry| entry.known.encoding)
     }
 
     /// An encoding that holds the sums that are asked for, with such weights.

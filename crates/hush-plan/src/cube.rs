@@ -14,6 +14,7 @@
 mod altered;
 mod axis;
 mod grain;
+mod spanned;
 
 use hush_params::presets;
 use num_bigint::BigInt;
@@ -24,6 +25,8 @@ pub(crate) use altered::sums_after;
 pub use altered::{after, altered, forget_lost};
 pub use axis::{Axis, Place};
 pub(crate) use grain::{is_constant_on_cells, literal_units};
+pub(crate) use spanned::is_spanned;
+use spanned::on_lanes;
 
 use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
 use crate::error::PlanError;
@@ -83,7 +86,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    fn new(quantity: Option<Quantity>, row: Interval, rows: u64) -> Option<Self> {
+    pub(crate) fn new(quantity: Option<Quantity>, row: Interval, rows: u64) -> Option<Self> {
         let (low, high) = (row.low() * rows, row.high() * rows);
         let bits = (&high - &low).bits().max(1);
         let fits = bits <= MAX_LANE_BITS && low.bits() <= MAX_LANE_BITS;
@@ -209,20 +212,9 @@ fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault
     let too_wide = |text: &str| CubeFault::TooWide { text: text.to_owned() };
     let mut lanes = vec![Lane::new(None, counted, rows).ok_or_else(|| too_wide("the number of rows"))?];
     for text in &cube.sum {
+        let first = added_up(schema, cube, text, rows)?;
         let view = view(schema, cube, std::slice::from_ref(text))?;
-        let is_column = schema.columns.iter().any(|column| column.name == *text);
-        let argument = if is_column { sql::quoted(text) } else { text.clone() };
-        let asked = |calls: &str| {
-            let table = sql::quoted(&view.table);
-            let query = sql::parse(&view, &format!("SELECT {calls} FROM {table}"))?;
-            grouped::compile(&view, &query, rows)
-        };
-        let unfit = |fault: PlanError| CubeFault::Expression { text: text.clone(), why: fault.to_string() };
-        let first = asked(&format!("SUM({argument}), COUNT({argument})")).map_err(unfit)?;
-        if first.sums.is_empty() {
-            return Err(CubeFault::OfDimensions { text: text.clone() });
-        }
-        let squares = is_column.then(|| asked(&format!("VAR_POP({argument})")).map_err(unfit)).transpose()?;
+        let squares = is_column(schema, text).then(|| squared(schema, cube, text, rows)).transpose()?;
         for (place, sum) in first.sums.iter().chain(squares.iter().flat_map(|found| &found.sums)).enumerate()
         {
             if lanes.iter().any(|lane| lane.quantity.as_ref() == Some(&sum.quantity)) {
@@ -238,6 +230,46 @@ fn lanes(schema: &Schema, cube: &Cube, rows: u64) -> Result<Vec<Lane>, CubeFault
         }
     }
     Ok(lanes)
+}
+
+/// The plan of SUM and COUNT of one of the texts that a cube adds up.
+///
+/// # Errors
+/// Why it cannot be added up.
+pub(crate) fn added_up(schema: &Schema, cube: &Cube, text: &str, rows: u64) -> Result<Grouped, CubeFault> {
+    let found = of_aggregates(schema, cube, text, (&["SUM", "COUNT"], rows))?;
+    if found.sums.is_empty() {
+        return Err(CubeFault::OfDimensions { text: text.to_owned() });
+    }
+    Ok(found)
+}
+
+/// The plan of the variance of a column, which has its squares.
+///
+/// # Errors
+/// As [`added_up`].
+pub(crate) fn squared(schema: &Schema, cube: &Cube, name: &str, rows: u64) -> Result<Grouped, CubeFault> {
+    of_aggregates(schema, cube, name, (&["VAR_POP"], rows))
+}
+
+/// The plan of aggregates of one of the texts that a cube adds up.
+fn of_aggregates(
+    schema: &Schema,
+    cube: &Cube,
+    text: &str,
+    (names, rows): (&[&str], u64),
+) -> Result<Grouped, CubeFault> {
+    let view = view(schema, cube, &[text.to_owned()])?;
+    let argument = if is_column(schema, text) { sql::quoted(text) } else { text.to_owned() };
+    let calls: Vec<String> = names.iter().map(|name| format!("{name}({argument})")).collect();
+    let query = format!("SELECT {} FROM {}", calls.join(", "), sql::quoted(&view.table));
+    let plan = sql::parse(&view, &query).and_then(|query| grouped::compile(&view, &query, rows));
+    plan.map_err(|fault| CubeFault::Expression { text: text.to_owned(), why: fault.to_string() })
+}
+
+/// Whether what is added up is a column as it stands.
+pub(crate) fn is_column(schema: &Schema, text: &str) -> bool {
+    schema.columns.iter().any(|column| column.name == text)
 }
 
 /// Lanes of sums over so many rows, whatever the rows are of.
@@ -256,7 +288,7 @@ pub(crate) fn view_of(schema: &Schema, cube: &Cube) -> Result<Schema, CubeFault>
 fn view(schema: &Schema, cube: &Cube, sum: &[String]) -> Result<Schema, CubeFault> {
     let mut summed = Vec::new();
     for text in sum {
-        if schema.columns.iter().any(|column| column.name == *text) {
+        if is_column(schema, text) {
             summed.push(text.clone());
             continue;
         }
@@ -318,9 +350,8 @@ pub(crate) fn compile_on(view: &Schema, shape: &CubeShape, query: &Query, rows: 
         count.push('_');
     }
     let grouped = grouped::compile_cells(view, query, rows, &count).ok()?;
-    let lane =
-        |quantity: &Quantity| shape.lanes.iter().position(|lane| lane.quantity.as_ref() == Some(quantity));
-    let lanes = grouped.sums.iter().map(|sum| lane(&sum.quantity)).collect::<Option<_>>()?;
+    let quantities: Vec<Option<&Quantity>> = shape.lanes.iter().map(|lane| lane.quantity.as_ref()).collect();
+    let (grouped, lanes) = on_lanes(grouped, &quantities)?;
     Some(OnCells { grouped, lanes, count })
 }
 

@@ -16,7 +16,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value, VisitMut
 
 use crate::error::PlanError;
 use crate::schema::{Column, ColumnType, FilterFault, Protection, Purpose, Schema, Written};
-use crate::sql::{Condition, Query, bare, columns_of, holds};
+use crate::sql::{Condition, Query, bare, column_name, columns_of, holds};
 
 /// A condition that is worked out when rows are encrypted.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +66,20 @@ impl Derived {
             ([(one, _)], [(other, _)]) => one == other,
             (some, others) => some == others,
         }
+    }
+
+    /// The columns that it compares with a constant each, if that is all that it does: then it is a cell of these columns.
+    pub(crate) fn equalities(&self) -> Vec<(String, Expr)> {
+        let equality = |(member, is_negated): &(Expr, bool)| {
+            let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = member else { return None };
+            let of = |column: &Expr, value: &Expr| {
+                let is_constant = columns_of(value).is_empty();
+                column_name(column).filter(|_| is_constant).map(|name| (name.to_owned(), value.clone()))
+            };
+            of(left, right).or_else(|| of(right, left)).filter(|_| !is_negated)
+        };
+        let all: Option<Vec<(String, Expr)>> = self.members.iter().map(equality).collect();
+        all.filter(|all| all.len() == self.columns.len()).unwrap_or_default()
     }
 
     /// It as a column.

@@ -13,6 +13,7 @@ mod altered;
 mod cells;
 mod code;
 mod condition;
+mod lanes;
 mod term;
 
 use hush_params::{ParamSet, noise, presets};
@@ -26,6 +27,7 @@ use cells::{flag_of_cell, sums_of_cells};
 pub use code::Code;
 use condition::CodedColumns;
 pub(crate) use condition::{decide, text_of};
+pub(crate) use lanes::without_spanned;
 pub(crate) use term::{Space, Term};
 
 use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, lanes_over};
@@ -33,7 +35,7 @@ use crate::derived::Derived;
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
-use crate::one_hot::{compile_by_keys, is_wanted};
+use crate::one_hot::compile_by_keys;
 use crate::packing::slots::{FILTER_PRIME, has_slots};
 use crate::quantity::Quantity;
 use crate::schema::cube::{Cube, Dimension};
@@ -92,17 +94,11 @@ impl FilterShape {
             derived.push(one);
         }
         codes.extend(derived.into_iter().map(Code::of_derived));
-        let measures = schema.all_measures();
-        let lanes = if measures.is_empty() {
-            Vec::new()
-        } else {
-            lanes_over(schema, &measures, schema.max_rows.max(1)).map_err(FilterFault::Measure)?
-        };
-        let is_measured = |lane: &Lane| lane.quantity.is_some() && is_wanted(schema, &measures, lane);
+        let lanes = lanes::measured(schema, &schema.all_measures()).map_err(FilterFault::Measure)?;
         let elements = schema.max_rows.div_ceil(ELEMENT_ROWS).next_power_of_two();
         let shape = Self {
             codes,
-            lanes: lanes.into_iter().filter(is_measured).collect(),
+            lanes,
             limb_bits: bits_of_limbs(elements.clamp(ELEMENTS.0, ELEMENTS.1)),
             declared_factors: schema.filter_factors,
         };
@@ -116,6 +112,11 @@ impl FilterShape {
             });
         }
         Ok(shape)
+    }
+
+    /// The same with the measures that a table has.
+    pub(crate) fn of_table(self, schema: &Schema, stored: &[Quantity]) -> Self {
+        Self { lanes: lanes::of_quantities(schema, stored), ..self }
     }
 
     /// Whether there are none.
@@ -364,9 +365,10 @@ fn on_cells(
     Some((cube, keys, on_cells))
 }
 
-/// The cells of some of a schema's columns for conditions, with all that is measured; `None` if there are none such, or too many.
-pub fn cells_by(schema: &Schema, by: &[Dimension]) -> Option<CubeShape> {
-    cells_of(&schema.with_derived(), &FilterShape::of(schema).ok()?, by)
+/// The cells of some of a schema's columns for conditions, with what is measured in them; `None` if there are none such, or too many.
+pub fn cells_by(schema: &Schema, by: &[Dimension], measured: &[Quantity]) -> Option<CubeShape> {
+    let shape = FilterShape::of(schema).ok()?.of_table(schema, measured);
+    cells_of(&schema.with_derived(), &shape, by)
 }
 
 fn cells_of(schema: &Schema, shape: &FilterShape, by: &[Dimension]) -> Option<CubeShape> {

@@ -21,7 +21,7 @@ use sqlparser::ast::Expr;
 pub use altered::{altered, forget_lost};
 
 use crate::aggregates;
-use crate::cube::{CubeShape, Lane, OnCells, compile_on, view_of};
+use crate::cube::{CubeShape, Lane, OnCells, compile_on, lanes_over, view_of};
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
@@ -54,14 +54,17 @@ pub fn shape(schema: &Schema, group: &Cube) -> Result<CubeShape, CubeFault> {
     Ok(shape)
 }
 
-/// Whether what is added up needs a lane: squares of a column where the column itself has them, or where expressions may need them.
-pub(crate) fn is_wanted(schema: &Schema, sum: &[String], lane: &Lane) -> bool {
+/// Whether what is added up needs a lane: squares of a column where the column itself has them, or where an expression has them.
+fn is_wanted(schema: &Schema, sum: &[String], lane: &Lane) -> bool {
     let column = |name: &String| schema.columns.iter().find(|column| column.name == *name);
     match &lane.quantity {
         Some(Quantity::Square(name)) if sum.contains(name) => {
             let orders = column(name).into_iter().flat_map(|column| &column.purposes);
             let has_squares = orders.copied().flat_map(aggregates::of_purpose).any(|entry| entry.order() > 1);
-            has_squares || sum.iter().any(|text| column(text).is_none())
+            let expressions: Vec<String> =
+                sum.iter().filter(|text| column(text).is_none()).cloned().collect();
+            let of_expressions = lanes_over(schema, &expressions, schema.max_rows.max(1)).unwrap_or_default();
+            has_squares || of_expressions.iter().any(|other| other.quantity == lane.quantity)
         }
         _ => true,
     }

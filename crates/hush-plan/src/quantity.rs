@@ -23,6 +23,8 @@ pub use flag::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, limb};
 pub enum Quantity {
     /// 1 where both columns have a value, 0 elsewhere; goes with a product of two columns that may be missing.
     BothValid(String, String),
+    /// A sum of multiples of other quantities, each named once, in their order: what an expression is without its constant term.
+    Combination(Vec<(i64, Quantity)>),
     /// Another quantity, or 1, in the place of the cell that a row is in, and 0 in all others: a number in base `2^bits`, whose digits are the
     /// places. A sum over rows holds the sums over each cell.
     InCells {
@@ -86,6 +88,11 @@ impl Quantity {
     pub fn describe(&self) -> String {
         match self {
             Quantity::BothValid(a, b) => format!("the joint validity of {a} and {b}"),
+            Quantity::Combination(terms) => {
+                let term =
+                    |(weight, quantity): &(i64, Quantity)| format!("{weight} times {}", quantity.describe());
+                terms.iter().map(term).collect::<Vec<_>>().join(" plus ")
+            }
             Quantity::InCells { quantity, cells, .. } => {
                 let what = quantity.as_ref().map_or("rows".to_owned(), |quantity| quantity.describe());
                 format!("{what} by {}", columns_of_cells(cells).join(", "))
@@ -118,6 +125,9 @@ impl Quantity {
             | Quantity::Monomial(factors)
             | Quantity::Negative(factors)
             | Quantity::Zero(factors) => factors.iter().map(String::as_str).collect(),
+            Quantity::Combination(terms) => {
+                terms.iter().flat_map(|(_, quantity)| quantity.columns()).collect()
+            }
             Quantity::InCells { quantity, cells, .. } => {
                 let summed = quantity.iter().flat_map(|quantity| quantity.columns());
                 columns_of_cells(cells).into_iter().chain(summed).collect()
@@ -133,6 +143,12 @@ impl Quantity {
         columns.sort_unstable();
         columns.dedup();
         columns
+    }
+
+    /// A sum of multiples of quantities, each named once.
+    pub(crate) fn combination(mut terms: Vec<(i64, Self)>) -> Self {
+        terms.sort_unstable_by(|(_, one), (_, other)| one.cmp(other));
+        Self::Combination(terms)
     }
 
     /// The same quantity of columns with other names.
@@ -153,6 +169,10 @@ impl Quantity {
             Quantity::BothValid(a, b) => {
                 let [a, b] = pair(a, b);
                 Quantity::BothValid(a, b)
+            }
+            Quantity::Combination(terms) => {
+                let terms = terms.iter().map(|(weight, quantity)| (*weight, quantity.renamed(name)));
+                Quantity::combination(terms.collect())
             }
             Quantity::InCells { quantity, cells, bits } => {
                 let quantity = quantity.as_ref().map(|quantity| Box::new(quantity.renamed(name)));
@@ -196,6 +216,9 @@ impl Quantity {
             | Quantity::Negative(_)
             | Quantity::Valid(_)
             | Quantity::Zero(_) => BigInt::one(),
+            Quantity::Combination(terms) => {
+                terms.iter().map(|(weight, quantity)| quantity.bound(schema) * weight.abs()).sum()
+            }
             Quantity::Limb { bits, .. } => BigInt::one() << bits.saturating_sub(1),
             Quantity::InCells { quantity, cells, bits } => {
                 let one = quantity.as_ref().map_or_else(BigInt::one, |quantity| quantity.bound(schema));
@@ -239,6 +262,9 @@ impl Quantity {
             | Quantity::Negative(_)
             | Quantity::Valid(_)
             | Quantity::Zero(_) => Interval::point(BigInt::one()),
+            Quantity::Combination(terms) => terms.iter().fold(zero.clone(), |sum, (weight, quantity)| {
+                sum.add(&quantity.row_values(schema).mul(&Interval::point((*weight).into())))
+            }),
             Quantity::Limb { .. } => Interval::symmetric(self.bound(schema)),
             Quantity::InCells { quantity, cells, bits } => {
                 let one = || Interval::point(BigInt::one());
@@ -279,7 +305,7 @@ impl Quantity {
             | Quantity::Valid(_)
             | Quantity::Zero(_) => None,
             // What is added up so is exact.
-            Quantity::InCells { .. } => None,
+            Quantity::Combination(_) | Quantity::InCells { .. } => None,
             Quantity::Monomial(factors) => factors.iter().filter_map(digits).max(),
             Quantity::Product(a, b) => digits(a).max(digits(b)),
             Quantity::Square(name) | Quantity::Value(name) => digits(name),
@@ -294,7 +320,8 @@ impl Quantity {
             // Their encodings look like those of limbs.
             Quantity::Flag(_) | Quantity::Holds(_) | Quantity::Limb { .. } => false,
             Quantity::Where { quantity, .. } => quantity.marks_missing(),
-            Quantity::InCells { .. }
+            Quantity::Combination(_)
+            | Quantity::InCells { .. }
             | Quantity::Log(_)
             | Quantity::Monomial(_)
             | Quantity::Product(..)
@@ -324,7 +351,7 @@ impl Quantity {
             Quantity::InCells { .. } => "sums by hidden values (`group` in the schema)",
             Quantity::Flag(_) => "flags of its values (purpose `filter`)",
             Quantity::Holds(_) => "flags of a condition (`derive` in the schema)",
-            Quantity::Limb { .. } => "digits of its values (purpose `measure`)",
+            Quantity::Combination(_) | Quantity::Limb { .. } => "digits of its values (purpose `measure`)",
             Quantity::Monomial(factors) => {
                 let is_power = factors.iter().all(|factor| Some(factor) == factors.first());
                 let order = u32::try_from(factors.len()).unwrap_or(u32::MAX);

@@ -37,7 +37,7 @@ pub(super) fn merge(
         _ => return Err(ClientError::Answer { what: "its groups are not those of the plan".into() }),
     };
     let found = sums_of(asked, filtered, (task, rows.len()), products)?;
-    let whole = hush_plan::filter::cells_by(&table.half.schema, &filtered.by);
+    let whole = hush_plan::filter::cells_by(&table.half.schema, &filtered.by, &filtered.measured);
     let missing = || ClientError::Internal { what: "a sum under a condition has no place" };
     let shape = read_part(&whole.ok_or_else(missing)?, cells);
     let groups = rows.iter().zip(found).map(|(rows, found)| {

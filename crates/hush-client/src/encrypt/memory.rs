@@ -240,6 +240,10 @@ fn plaintext_bytes(quantity: &Quantity) -> u64 {
         | Quantity::Valid(_)
         | Quantity::Zero(_) => 8 * ROWS,
         Quantity::Limb { quantity, .. } => 8 * ROWS + plaintext_bytes(quantity),
+        // The sum so far, and the next term.
+        Quantity::Combination(terms) => {
+            32 * ROWS + terms.iter().map(|(_, quantity)| plaintext_bytes(quantity)).max().unwrap_or(0)
+        }
         // Numbers in 256 bits before they are placed, and the places.
         Quantity::InCells { quantity, .. } => {
             96 * ROWS + quantity.as_ref().map_or(0, |quantity| plaintext_bytes(quantity))

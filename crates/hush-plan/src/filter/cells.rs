@@ -9,8 +9,13 @@
 //!   sums                                  [A], [N], all rows
 //!   last cell                             all rows − A − N
 //! ```
+//!
+//! A cell of several columns is a product of their flags, or the one flag of a condition that is derived and says the same.
+
+use std::collections::BTreeMap;
 
 use super::FilterShape;
+use super::condition::place_of;
 use super::term::Term;
 use crate::cube::{Axis, CubeShape, Place};
 use crate::plan::ShareOfCell;
@@ -29,6 +34,9 @@ pub(super) fn sums_of_cells(
     asked: &[usize],
     completes: bool,
 ) -> Option<Vec<SumOfCells>> {
+    if let Some(derived) = derived_sums((shape, cube), asked, completes) {
+        return Some(derived);
+    }
     let places = |axis: usize| {
         let mut places: Vec<usize> = asked.iter().map(|cell| place_in(cube, axis, *cell)).collect();
         places.sort_unstable();
@@ -52,6 +60,50 @@ pub(super) fn sums_of_cells(
         sums.retain(|sum| sum.cells.iter().all(|share| asked.contains(&share.cell)));
     }
     Some(sums)
+}
+
+/// The same where a condition that is derived says of each cell what rows are in it, but of one that the others leave; `None` where some does not.
+fn derived_sums(
+    (shape, cube): (&FilterShape, &CubeShape),
+    asked: &[usize],
+    completes: bool,
+) -> Option<Vec<SumOfCells>> {
+    let flags = derived_flags(shape, cube);
+    let is_whole = completes && asked.len() == cube.cells() as usize;
+    let lacking: Vec<usize> = asked.iter().copied().filter(|cell| !flags.contains_key(cell)).collect();
+    let rest = match lacking.as_slice() {
+        [] => asked.last().copied().filter(|_| is_whole),
+        [cell] if is_whole => Some(*cell),
+        _ => return None,
+    };
+    let share = |cell: usize, weight: i8| ShareOfCell { cell, weight };
+    let sum = |cell: &usize| {
+        let taken_off = rest.map(|rest| share(rest, -1));
+        let cells = std::iter::once(share(*cell, 1)).chain(taken_off).collect();
+        Some(SumOfCells { term: flags.get(cell)?.clone(), cells })
+    };
+    let all = rest.map(|rest| Some(SumOfCells { term: Term::Constant(1), cells: vec![share(rest, 1)] }));
+    asked.iter().filter(|cell| Some(**cell) != rest).map(sum).chain(all).collect()
+}
+
+/// The flags of conditions that are derived and are cells of several columns.
+fn derived_flags(shape: &FilterShape, cube: &CubeShape) -> BTreeMap<usize, Term> {
+    let mut flags = BTreeMap::new();
+    for code in &shape.codes {
+        let equalities = code.equalities();
+        if equalities.len() != cube.axes.len() || equalities.len() < 2 {
+            continue;
+        }
+        let cell = cube.axes.iter().try_fold(0, |cell, axis| {
+            let (_, value) = equalities.iter().find(|(column, _)| *column == axis.column)?;
+            let of_axis = shape.codes.iter().find(|code| code.column == axis.column)?;
+            Some(cell * axis.len() + place_of(of_axis, value)? as usize)
+        });
+        cell.into_iter().for_each(|cell| {
+            flags.insert(cell, code.within(&[(1, 1)]));
+        });
+    }
+    flags
 }
 
 /// The place of a cell in one column.

@@ -13,6 +13,8 @@
 //!
 //! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
 
+use sqlparser::ast::Expr;
+
 use super::term::Term;
 use crate::derived::Derived;
 use crate::quantity::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, Quantity};
@@ -52,6 +54,8 @@ enum Values {
     Condition {
         condition: String,
         columns: Vec<String>,
+        /// The columns that it compares with a constant each, if that is all.
+        equalities: Vec<(String, Expr)>,
     },
 }
 
@@ -123,12 +127,13 @@ impl Code {
 
     /// The code of a condition that is derived, as a column of truth values.
     pub(crate) fn of_derived(derived: Derived) -> Self {
+        let equalities = derived.equalities();
         let Derived { name, condition, columns, nullable, .. } = derived;
         Self {
             column: name,
             kind: ColumnType::Bool,
             nullable,
-            values: Values::Condition { condition, columns },
+            values: Values::Condition { condition, columns, equalities },
         }
     }
 
@@ -159,6 +164,14 @@ impl Code {
         matches!(&self.values, Values::Condition { condition, .. } if *condition == holds.condition)
     }
 
+    /// The columns that its condition compares with a constant each, if that is all that it is.
+    pub(super) fn equalities(&self) -> &[(String, Expr)] {
+        match &self.values {
+            Values::Condition { equalities, .. } => equalities,
+            Values::Digits { .. } | Values::Texts(_) => &[],
+        }
+    }
+
     /// The least value, of numbers.
     pub(crate) fn low(&self) -> i128 {
         match &self.values {
@@ -187,7 +200,7 @@ impl Code {
                 digits.iter().flat_map(of_digit).collect()
             }
             Values::Texts(texts) => texts.iter().map(|text| self.text(text)).collect(),
-            Values::Condition { condition, columns } => {
+            Values::Condition { condition, columns, .. } => {
                 let truths: &[bool] = if self.nullable { &[true, false] } else { &[true] };
                 truths.iter().map(|truth| holds(condition, columns, *truth)).collect()
             }
@@ -201,7 +214,7 @@ impl Code {
             _ if !self.nullable => Term::Constant(1),
             Values::Digits { .. } => Term::Stored(Quantity::Valid(self.column.clone())),
             // Every value has a flag.
-            Values::Condition { condition, columns } => {
+            Values::Condition { condition, columns, .. } => {
                 Term::sum([true, false].map(|truth| Term::Stored(holds(condition, columns, truth))))
             }
             Values::Texts(texts) => Term::sum(texts.iter().map(|text| Term::Stored(self.text(text)))),
@@ -221,7 +234,7 @@ impl Code {
                 });
                 Term::sum(ranges)
             }
-            Values::Condition { condition, columns } => self.of_truths((condition, columns), places),
+            Values::Condition { condition, columns, .. } => self.of_truths((condition, columns), places),
             Values::Texts(texts) => {
                 let is_taken =
                     |place: u64| places.iter().any(|(first, last)| (*first..=*last).contains(&place));

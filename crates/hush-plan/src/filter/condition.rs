@@ -279,6 +279,14 @@ fn truth(codes: &[Code], place: usize, value: bool, is_negated: bool) -> Option<
     })
 }
 
+/// The place of the value that is equal to a literal; `None` where none is.
+pub(super) fn place_of(code: &Code, literal: &Expr) -> Option<u64> {
+    match compared(code, &BinaryOperator::Eq, literal)?.as_slice() {
+        [(first, last)] if first == last => Some(*first),
+        _ => None,
+    }
+}
+
 /// The places of the values for which a comparison with a literal is true; `None` for a literal of another kind.
 fn compared(code: &Code, op: &BinaryOperator, literal: &Expr) -> Option<Vec<Places>> {
     let last = code.count() - 1;

@@ -386,6 +386,7 @@ fn quantity_value(schema: &Schema, quantity: &Quantity, row: &Row) -> BigInt {
             factors.iter().map(value).product::<Option<BigInt>>().unwrap_or_default()
         }
         Quantity::Product(x, y) => value(x).zip(value(y)).map_or(BigInt::ZERO, |(x, y)| x * y),
+        Quantity::Combination(_) => panic!("queries ask for monomials"),
         Quantity::InCells { .. } => panic!("no query asks for what stands in places"),
         Quantity::Log(_) | Quantity::Negative(_) | Quantity::Zero(_) => panic!("no product of rows here"),
         Quantity::Square(x) => value(x).map_or(BigInt::ZERO, |x| &x * &x),

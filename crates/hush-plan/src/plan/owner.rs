@@ -8,6 +8,7 @@ use super::run::RunQuery;
 use super::server::{AggregateTask, SlotExpr};
 use crate::aggregates::{Fraction, JointFunction, MomentFunction, ProductFunction};
 use crate::bounds::{Bound, Bounds};
+use crate::quantity::Quantity;
 use crate::schema::cube::Dimension;
 use crate::sql::Query;
 
@@ -103,6 +104,8 @@ pub struct PlacedSums {
 pub struct FilteredSums {
     /// The columns of the cells ([`crate::filter::cells_by`]).
     pub by: Vec<Dimension>,
+    /// What the lanes of cells are, behind the number of rows.
+    pub measured: Vec<Quantity>,
     /// The clear columns by whose values the sums are grouped besides.
     pub keys: Vec<String>,
     /// What each of [`ProductsTask::sums`](super::ProductsTask::sums) is.
@@ -221,6 +224,25 @@ pub enum OwnerAggregate {
 }
 
 impl OwnerAggregate {
+    /// All numbers that it reads.
+    pub(crate) fn forms_mut(&mut self) -> Vec<&mut LinearForm> {
+        match self {
+            Self::ClearOutput { .. } => Vec::new(),
+            Self::Count { count } => vec![count],
+            Self::Quantile { count, low, high, .. } => vec![count, low, high],
+            Self::Joint { count, moments, .. } => {
+                let JointMoments { sums, products, .. } = moments;
+                std::iter::once(count).chain(sums).chain(products.values_mut()).collect()
+            }
+            Self::Moments { count, powers, .. } => std::iter::once(count).chain(powers).collect(),
+            Self::Product { count, moments, .. } => {
+                let ProductMoments { logs, negatives, zeros, constants } = moments;
+                let constants = constants.iter_mut().map(|(_, _, form)| form);
+                [count, logs, negatives, zeros].into_iter().chain(constants).collect()
+            }
+        }
+    }
+
     /// Whether the output column has the type `Int64`.
     pub fn is_int(&self) -> bool {
         match self {

@@ -76,7 +76,9 @@ fn lacking(workload: &Workload<'_>, query: &Query, present: &Needs) -> Option<Su
             // These go with their product, and with declared groups.
             Quantity::BothValid(..) | Quantity::InCells { .. } => {}
             // Queries ask for sums of quantities, not for what these are made of.
-            Quantity::Flag(_) | Quantity::Holds(_) | Quantity::Limb { .. } => return None,
+            Quantity::Combination(_) | Quantity::Flag(_) | Quantity::Holds(_) | Quantity::Limb { .. } => {
+                return None;
+            }
             Quantity::Log(factors) | Quantity::Negative(factors) | Quantity::Zero(factors) => {
                 let [name] = factors.as_slice() else { return None };
                 give(name, Purpose::Geomean);

@@ -136,7 +136,8 @@ pub(super) fn term(quantity: &Quantity) -> Option<String> {
         Quantity::Square(name) => Some(product(&[name, name])),
         Quantity::BothValid(left, right) | Quantity::Product(left, right) => Some(product(&[left, right])),
         Quantity::Monomial(factors) => Some(product(&factors.iter().collect::<Vec<_>>())),
-        Quantity::Flag(_)
+        Quantity::Combination(_)
+        | Quantity::Flag(_)
         | Quantity::Holds(_)
         | Quantity::InCells { .. }
         | Quantity::Limb { .. }

@@ -9,6 +9,7 @@
 //! All of a table are in one ring under one secret. So those of several queries are weighed as one ([`joined`]).
 
 mod conditions;
+mod measures;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ use super::{Answer, Structure, Workload};
 use crate::derived::{Derived, named};
 use crate::error::Clause;
 use crate::fetch::conjuncts;
-use crate::filter::{Code, FilterShape};
+use crate::filter::{Code, FilterShape, without_spanned};
 use crate::limits::WayName;
 use crate::schema::cube::{Dimension, Grain};
 use crate::schema::{Column, ColumnType, Protection, Purpose, Schema};
@@ -50,7 +51,7 @@ pub struct Filters {
     pub texts: BTreeMap<String, Vec<String>>,
     /// Conditions that are derived, as SQL.
     pub derived: Vec<String>,
-    /// What is added up: columns, and products of columns as SQL.
+    /// What is added up: columns, and expressions as SQL.
     pub measures: BTreeSet<String>,
     /// Factors of products, where the schema has to say it.
     pub factors: Option<u8>,
@@ -71,8 +72,10 @@ pub(super) fn find(workload: &Workload<'_>) -> Vec<Structure> {
     let mut found: Vec<Structure> = Vec::new();
     for (place, query) in workload.queries.iter().enumerate() {
         let mut tried = Vec::new();
-        let filters = codes.iter().find_map(|codes| {
-            let filters = wanted(workload, codes, query).filter(|filters| !tried.contains(filters))?;
+        let filters = codes.iter().flat_map(|codes| wanted(workload, codes, query)).find_map(|filters| {
+            if tried.contains(&filters) {
+                return None;
+            }
             tried.push(filters.clone());
             settled(workload, filters, &[place])
         });
@@ -96,6 +99,7 @@ pub(super) fn joined(
     both.columns.extend(other.0.columns.iter().cloned());
     both.texts.extend(other.0.texts.clone());
     both.measures.extend(other.0.measures.iter().cloned());
+    both.measures = without_spanned(workload.schema, &both.measures);
     for text in &other.0.derived {
         derive(workload.schema, &mut both.derived, text)?;
     }
@@ -128,8 +132,27 @@ fn texts(workload: &Workload<'_>, column: &Column, most: u64) -> Option<Vec<Stri
     Some(compared.into_iter().chain(others).collect())
 }
 
-/// What a query needs, with the digits of dates and the factors still open; `None` for a query that no conditions without keys answer.
-fn wanted(workload: &Workload<'_>, codes: &[Code], query: &Query) -> Option<Filters> {
+/// What a query needs, with the digits of dates and the factors still open: with what it adds up measured as it stands, and by columns and their products.
+/// None for a query that no conditions without keys answer.
+fn wanted(workload: &Workload<'_>, codes: &[Code], query: &Query) -> Vec<Filters> {
+    let Some((filters, rest)) = compared(workload, codes, query) else { return Vec::new() };
+    let of = |measures: BTreeSet<String>| Filters { measures, ..filters.clone() };
+    let by_columns = || {
+        let reads = Reads::of(&rest.schema, &rest.query);
+        let all = quantities(&rest.schema, workload.situation.rows, (&reads, &rest.query))?;
+        all.iter().map(term).collect::<Option<BTreeSet<String>>>()
+    };
+    measures::summed(&rest.query).into_iter().chain(by_columns()).map(of).collect()
+}
+
+/// A query without its condition, and the schema that it is read with.
+struct Rest {
+    schema: Schema,
+    query: Query,
+}
+
+/// What the conditions and groups of a query need, and the rest of it.
+fn compared(workload: &Workload<'_>, codes: &[Code], query: &Query) -> Option<(Filters, Rest)> {
     if !query.is_grouped() {
         return None;
     }
@@ -166,10 +189,7 @@ fn wanted(workload: &Workload<'_>, codes: &[Code], query: &Query) -> Option<Filt
     if filters == Filters::default() {
         return None;
     }
-    for quantity in quantities(&open, workload.situation.rows, (&reads, &rest))? {
-        filters.measures.insert(term(&quantity)?);
-    }
-    Some(filters)
+    Some((filters, Rest { schema: open.into_owned(), query: rest }))
 }
 
 /// Adds a condition to those that are derived, where none of them says the same; `None` for one that cannot be derived.

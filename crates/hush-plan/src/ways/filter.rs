@@ -48,10 +48,11 @@ pub(super) fn why_not(case: &Case<'_>) -> Option<String> {
 
 fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let shape = FilterShape::of(case.schema).ok().filter(|shape| !shape.is_empty());
-    let shape = shape.ok_or("the schema declares no filter")?;
+    let shape = shape.ok_or("the schema declares no filter")?.of_table(case.schema, &measured(case));
     let (schema, named) = (&*case.schema.with_derived(), named(case.schema, case.query));
     let asked = compile(schema, &shape, &named, case.catalog.rows())?;
     let Asked { filter, condition, masks, keys, shape, cells, on_cells } = asked;
+    let measured = shape.quantities();
     let lanes = &shape.lanes;
     let row_of = |lane: usize| lanes.get(lane).map(|lane| &lane.row);
     let axes: Vec<String> = shape.axes.iter().map(|axis| axis.column.clone()).collect();
@@ -87,7 +88,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
         aggregates: grouped.outputs,
         own: Some(own),
         cells: Some(cells_query),
-        filtered: Some(FilteredSums { by, keys, sums, is_masked }),
+        filtered: Some(FilteredSums { by, measured, keys, sums, is_masked }),
         bounds,
         final_sql: grouped.final_sql,
         ..OwnerPlan::default()
@@ -102,6 +103,23 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
         clear_bytes: 0,
         tells,
     })
+}
+
+/// What every part of a table has in limbs.
+fn measured(case: &Case<'_>) -> Vec<Quantity> {
+    let quantity = |known: &PrivateEncoding| match &known.quantity {
+        Quantity::Limb { quantity, place: 0, .. } => Some((**quantity).clone()),
+        _ => None,
+    };
+    let is_whole =
+        |known: &&PrivateEncoding| case.shape.lacking.get(&known.public.id).is_none_or(Vec::is_empty);
+    let mut found: Vec<Quantity> = Vec::new();
+    for quantity in case.catalog.encodings().filter(is_whole).filter_map(quantity) {
+        if !found.contains(&quantity) {
+            found.push(quantity);
+        }
+    }
+    found
 }
 
 /// A task in a ring of this degree whose sums are grouped by clear columns, for as many groups as its answer may have.
@@ -268,7 +286,7 @@ impl<'a, 'c> Builder<'a, 'c> {
 
     /// Bits of the limbs that the table has of a quantity.
     fn limb_bits(&self, quantity: &Quantity) -> Option<u8> {
-        self.case.catalog.quantities().find_map(|known| match known {
+        self.case.catalog.encodings().find_map(|known| match &known.quantity {
             Quantity::Limb { quantity: of, bits, .. } if **of == *quantity => Some(*bits),
             _ => None,
         })
