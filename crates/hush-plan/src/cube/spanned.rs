@@ -22,7 +22,7 @@ use crate::plan::{LinearForm, Moment};
 use crate::quantity::Quantity;
 
 /// A sum of multiples.
-type Form<K> = BTreeMap<K, BigInt>;
+type SumOfMultiples<K> = BTreeMap<K, BigInt>;
 
 /// A grouped query whose sums are of lanes, and the lane of each sum; `None` where some sum is no combination of lanes with whole weights. A lane
 /// without a quantity counts rows.
@@ -38,11 +38,11 @@ pub(super) fn on_lanes(grouped: Grouped, lanes: &[Option<&Quantity>]) -> Option<
     for form in outputs.iter_mut().flat_map(|output| output.forms_mut()) {
         let (clear, encrypted): (Vec<_>, Vec<_>) =
             form.terms.iter().cloned().partition(|(_, moment)| matches!(moment, Moment::Clear(_)));
-        let mut by_mask: BTreeMap<usize, (&QuantitySum, Form<&Quantity>)> = BTreeMap::new();
+        let mut by_mask: BTreeMap<usize, (&QuantitySum, SumOfMultiples<&Quantity>)> = BTreeMap::new();
         for (coefficient, moment) in &encrypted {
             let Moment::Encrypted(index) = moment else { continue };
             let sum = asked.get(*index)?;
-            let (_, form) = by_mask.entry(sum.mask).or_insert((sum, Form::new()));
+            let (_, form) = by_mask.entry(sum.mask).or_insert((sum, SumOfMultiples::new()));
             *form.entry(&sum.quantity).or_default() += coefficient.parse::<BigInt>().ok()?;
         }
         let mut terms = clear;
@@ -67,7 +67,7 @@ pub(super) fn on_lanes(grouped: Grouped, lanes: &[Option<&Quantity>]) -> Option<
 /// Whether sums of a quantity are combinations of those of others, with whole weights.
 pub(crate) fn is_spanned(quantity: &Quantity, others: &[Quantity]) -> bool {
     let span = Span::of(others.iter().enumerate());
-    span.express(Form::from([(quantity, BigInt::one())])).is_some()
+    span.express(SumOfMultiples::from([(quantity, BigInt::one())])).is_some()
 }
 
 /// What some lanes span, in echelon form.
@@ -77,17 +77,17 @@ struct Span<'a> {
 
 /// A combination of lanes, and what it is of monomials. Its pivot is the first of them, and is in no later row.
 struct Row<'a> {
-    monomials: Form<&'a Quantity>,
-    lanes: Form<usize>,
+    monomials: SumOfMultiples<&'a Quantity>,
+    lanes: SumOfMultiples<usize>,
 }
 
 impl<'a> Span<'a> {
     fn of(lanes: impl Iterator<Item = (usize, &'a Quantity)>) -> Self {
         let mut span = Self { rows: Vec::new() };
         for (place, quantity) in lanes {
-            let mut monomials = Form::new();
+            let mut monomials = SumOfMultiples::new();
             add_monomials(&mut monomials, quantity, &BigInt::one());
-            let row = Row { monomials, lanes: Form::from([(place, BigInt::one())]) };
+            let row = Row { monomials, lanes: SumOfMultiples::from([(place, BigInt::one())]) };
             let row = span.reduced(row);
             if !row.monomials.is_empty() {
                 span.rows.push(row);
@@ -113,12 +113,12 @@ impl<'a> Span<'a> {
     }
 
     /// The lanes whose combination a form is, with their weights; `None` where there is none with whole ones.
-    fn express(&self, form: Form<&Quantity>) -> Option<Vec<(usize, BigInt)>> {
+    fn express(&self, form: SumOfMultiples<&Quantity>) -> Option<Vec<(usize, BigInt)>> {
         /// Stands for the form itself among lanes.
         const FORM: usize = usize::MAX;
-        let mut monomials = Form::new();
+        let mut monomials = SumOfMultiples::new();
         form.iter().for_each(|(quantity, weight)| add_monomials(&mut monomials, quantity, weight));
-        let row = self.reduced(Row { monomials, lanes: Form::from([(FORM, BigInt::one())]) });
+        let row = self.reduced(Row { monomials, lanes: SumOfMultiples::from([(FORM, BigInt::one())]) });
         let Row { monomials, mut lanes } = row;
         // A multiple of the form and a combination of lanes are 0 together.
         let multiple = lanes.remove(&FORM).filter(|multiple| !multiple.is_zero())?;
@@ -146,8 +146,13 @@ impl Row<'_> {
 }
 
 /// `times · one − taken · other`, without terms that are 0.
-fn eliminated<K: Ord + Copy>(one: Form<K>, times: &BigInt, other: &Form<K>, taken: &BigInt) -> Form<K> {
-    let mut found: Form<K> = one.into_iter().map(|(key, weight)| (key, weight * times)).collect();
+fn eliminated<K: Ord + Copy>(
+    one: SumOfMultiples<K>,
+    times: &BigInt,
+    other: &SumOfMultiples<K>,
+    taken: &BigInt,
+) -> SumOfMultiples<K> {
+    let mut found: SumOfMultiples<K> = one.into_iter().map(|(key, weight)| (key, weight * times)).collect();
     for (key, weight) in other {
         *found.entry(*key).or_default() -= weight * taken;
     }
@@ -156,7 +161,7 @@ fn eliminated<K: Ord + Copy>(one: Form<K>, times: &BigInt, other: &Form<K>, take
 }
 
 /// Adds a multiple of a quantity as monomials.
-fn add_monomials<'a>(form: &mut Form<&'a Quantity>, quantity: &'a Quantity, weight: &BigInt) {
+fn add_monomials<'a>(form: &mut SumOfMultiples<&'a Quantity>, quantity: &'a Quantity, weight: &BigInt) {
     match quantity {
         Quantity::Combination(terms) => {
             terms.iter().for_each(|(factor, quantity)| add_monomials(form, quantity, &(weight * factor)));
