@@ -326,7 +326,8 @@ def test_runs_behind_a_server(hush, table, small_key, server):
     assert "pay" not in log and "Ab" not in log
     [stored] = (table / "parts").glob("*.runs")
     saved = stored.read_bytes()
-    assert b"it's" not in saved and b"Abe" not in saved
+    # Of bytes that look random a shorter text is found now and then.
+    assert b"it's" not in saved and "Ünal".encode() not in saved
     for damaged in (saved[:-1], saved[:100] + bytes([saved[100] ^ 1]) + saved[101:], saved[::-1], b""):
         stored.write_bytes(damaged)
         done = hush("query", "T", QUESTIONS[0], "--way", "order", *small_key, status=None)
