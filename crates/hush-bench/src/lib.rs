@@ -13,6 +13,7 @@ mod aligned;
 pub mod analytics;
 pub mod appends;
 mod axis;
+mod bars;
 pub mod compactions;
 pub mod conditions;
 pub mod cubes;

@@ -217,7 +217,7 @@ impl Quantity {
             | Quantity::Valid(_)
             | Quantity::Zero(_) => BigInt::one(),
             Quantity::Combination(terms) => {
-                terms.iter().map(|(weight, quantity)| quantity.bound(schema) * weight.abs()).sum()
+                terms.iter().map(|(weight, quantity)| quantity.bound(schema) * weight.unsigned_abs()).sum()
             }
             Quantity::Limb { bits, .. } => BigInt::one() << bits.saturating_sub(1),
             Quantity::InCells { quantity, cells, bits } => {
@@ -431,6 +431,11 @@ mod tests {
         let both =
             Quantity::Where { quantity: Box::new(Quantity::Square(name("a"))), present: vec![name("b")] };
         assert_eq!(range(&both), (0, 25));
+        let value = |column| Quantity::Value(name(column));
+        let sum = Quantity::combination(vec![(-2, value("b")), (3, value("a"))]);
+        assert_eq!(range(&sum), (-9 - 14, 15));
+        let widest = Quantity::combination(vec![(i64::MIN, value("c")), (1, value("a"))]);
+        assert_eq!(widest.bound(&schema()), (BigInt::one() << 63) + 5);
     }
 
     /// A float that a range makes exact keeps no digits of an approximate one.

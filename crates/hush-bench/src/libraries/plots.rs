@@ -7,8 +7,7 @@ use plotters::prelude::*;
 
 use super::case::{Encryption, Scheme, Table};
 use super::row::Row;
-use crate::aligned::figure_text;
-use crate::axis::{AXIS_HEIGHT, Axis};
+use crate::bars::{Bar, Chart};
 
 /// The phases with their colours, in the order of the bars.
 const PHASES: [(&str, RGBColor); 5] = [
@@ -18,18 +17,6 @@ const PHASES: [(&str, RGBColor); 5] = [
     ("evaluate", RGBColor(178, 60, 70)),
     ("decrypt", RGBColor(92, 150, 92)),
 ];
-
-const WIDTH: u32 = 960;
-const ROW: u32 = 30;
-const TOP: i32 = 84;
-const LEFT: i32 = 330;
-
-/// A bar: its label, the coloured parts, and its whole.
-struct Bar {
-    label: String,
-    parts: Vec<(f64, RGBColor)>,
-    total: f64,
-}
 
 /// Writes one figure for each scheme of the workload and one for the products; returns their paths.
 ///
@@ -43,7 +30,8 @@ pub fn write(directory: &Path, rows: &[Row]) -> Result<Vec<PathBuf>, String> {
             return Ok(());
         }
         let path = directory.join(name);
-        draw(&path, title, legend, &bars).map_err(|error| error.to_string())?;
+        let chart = Chart { title, unit: "milliseconds of wall time", legend };
+        chart.draw(&path, &bars).map_err(|error| error.to_string())?;
         paths.push(path);
         Ok::<_, String>(())
     };
@@ -74,13 +62,11 @@ fn bars(rows: &[Row], table: Table, scheme: Scheme, parts: fn(&Row) -> Vec<(f64,
                 "{} N={} {:.0}+{:.0}{key}",
                 answer.library, answer.degree, answer.log_q, answer.log_p
             );
-            let parts = parts(row);
-            let total = parts.iter().map(|(value, _)| value).sum();
-            (answer.degree, Bar { label, parts, total })
+            (answer.degree, Bar { label, parts: parts(row) })
         })
-        .filter(|(_, bar)| bar.total > 0.0)
+        .filter(|(_, bar)| bar.total() > 0.0)
         .collect();
-    bars.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total.total_cmp(&b.1.total)));
+    bars.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total().total_cmp(&b.1.total())));
     bars.into_iter().map(|(_, bar)| bar).collect()
 }
 
@@ -90,43 +76,6 @@ fn workload_parts(row: &Row) -> Vec<(f64, RGBColor)> {
 
 fn product_parts(row: &Row) -> Vec<(f64, RGBColor)> {
     row.time_ms("multiply").map(|ms| (ms, PHASES[3].1)).into_iter().collect()
-}
-
-fn draw(
-    path: &Path,
-    title: &str,
-    legend: &[(&str, RGBColor)],
-    bars: &[Bar],
-) -> Result<(), Box<dyn std::error::Error>> {
-    let totals: Vec<f64> = bars.iter().map(|bar| bar.total).collect();
-    // Parts of a bar are lengths, which they would not be on a logarithmic axis.
-    let axis = Axis { floor: 0.0, ..Axis::of(&totals, LEFT, WIDTH as i32 - 90) };
-    let bottom = TOP + (ROW * bars.len() as u32) as i32;
-    let height = bottom as u32 + AXIS_HEIGHT;
-    let root = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
-    root.fill(&WHITE)?;
-    root.draw(&Text::new(title.to_owned(), (24, 18), ("sans-serif", 20).into_font().color(&BLACK)))?;
-    let small = ("sans-serif", 14).into_font().color(&BLACK);
-    for (index, &(name, colour)) in legend.iter().enumerate() {
-        let left = LEFT + 115 * index as i32;
-        root.draw(&Rectangle::new([(left, 52), (left + 14, 66)], colour.filled()))?;
-        root.draw(&Text::new(name.to_owned(), (left + 20, 53), small.clone()))?;
-    }
-    axis.draw(&root, (TOP - 8, bottom), "milliseconds of wall time")?;
-    for (index, bar) in bars.iter().enumerate() {
-        let top = TOP + (index as u32 * ROW) as i32;
-        root.draw(&Text::new(bar.label.clone(), (24, top + 3), small.clone()))?;
-        let mut before = 0.0;
-        for &(value, colour) in &bar.parts {
-            let [left, right] = [before, before + value].map(|ms| axis.at(ms));
-            root.draw(&Rectangle::new([(left, top), (right, top + 20)], colour.filled()))?;
-            before += value;
-        }
-        let end = axis.at(bar.total);
-        root.draw(&Text::new(figure_text(bar.total), (end + 8, top + 3), small.clone()))?;
-    }
-    root.present()?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -132,8 +132,8 @@ fn texts(workload: &Workload<'_>, column: &Column, most: u64) -> Option<Vec<Stri
     Some(compared.into_iter().chain(others).collect())
 }
 
-/// What a query needs, with the digits of dates and the factors still open: with what it adds up measured as it stands, and by columns and their products.
-/// None for a query that no conditions without keys answer.
+/// What a query needs, with the digits of dates and the factors still open: once with what it adds up measured as it stands, and once by columns and
+/// their products. Nothing for a query that no conditions without keys answer.
 fn wanted(workload: &Workload<'_>, codes: &[Code], query: &Query) -> Vec<Filters> {
     let Some((filters, rest)) = compared(workload, codes, query) else { return Vec::new() };
     let of = |measures: BTreeSet<String>| Filters { measures, ..filters.clone() };
