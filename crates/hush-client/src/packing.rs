@@ -158,6 +158,8 @@ pub(crate) struct SumOfProducts<'a> {
     pub(crate) bits: &'a [u32],
     /// The largest phase that it can be decrypted from.
     pub(crate) limit: PhaseLimit,
+    /// Whether its slots are never negative.
+    pub(crate) natural: bool,
 }
 
 /// A column as it is stored in a chunk, with its key.

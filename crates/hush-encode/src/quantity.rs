@@ -124,8 +124,8 @@ pub fn quantity_values<'a>(
         Quantity::Holds(_) => {
             return Err(EncodeError::Internal { what: "conditions take a query engine to work out" });
         }
-        Quantity::Limb { quantity, bits, place } => {
-            flags::limbs(&quantity_values(quantity, batch, positions)?, *bits, *place)?
+        Quantity::Limb { quantity, digits, place } => {
+            flags::limbs(&quantity_values(quantity, batch, positions)?, *digits, *place)?
         }
         Quantity::Square(name) => {
             let values = &column(name)?.values;

@@ -17,8 +17,6 @@ mod lanes;
 mod term;
 
 use hush_params::{ParamSet, noise, presets};
-use num_bigint::BigInt;
-use num_traits::Signed;
 use sqlparser::ast::Expr;
 
 pub use altered::{altered, forget_lost};
@@ -37,7 +35,7 @@ use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
 use crate::one_hot::compile_by_keys;
 use crate::packing::slots::{FILTER_PRIME, has_slots};
-use crate::quantity::Quantity;
+use crate::quantity::{Digits, Quantity};
 use crate::schema::cube::{Cube, Dimension};
 use crate::schema::file::SchemaError;
 use crate::schema::{Column, FilterFault, Protection, Purpose, Schema};
@@ -128,17 +126,13 @@ impl FilterShape {
     pub fn quantities(&self) -> Vec<Quantity> {
         let flags = self.codes.iter().flat_map(Code::quantities);
         let limbs = self.lanes.iter().flat_map(|lane| {
-            let places = self.limbs_of(lane);
+            let digits = Digits::of(&lane.row, self.limb_bits);
             lane.quantity.iter().flat_map(move |quantity| {
-                (0..places).map(|place| limb_of(quantity, self.limb_bits, place)).collect::<Vec<_>>()
+                let places = 0..digits.places(&lane.row);
+                places.map(|place| limb_of(quantity, digits, place)).collect::<Vec<_>>()
             })
         });
         flags.chain(limbs).collect()
-    }
-
-    /// Limbs of a lane.
-    fn limbs_of(&self, lane: &Lane) -> u8 {
-        limbs_of(&lane.row.max_abs(), self.limb_bits)
     }
 
     /// Factors of the products that parameters hold.
@@ -193,25 +187,19 @@ fn bytes_of_value(set: &ParamSet) -> f64 {
     hush_params::size::poly_bytes(set) as f64 / set.degree() as f64
 }
 
-/// Bits of a limb of which so many rows may share a slot: sums stay below half of the prime.
+/// Bits of limbs of which so many may share a slot.
 fn bits_of_limbs(elements: u64) -> u8 {
     1 + ((FILTER_PRIME - 1) / 2 / elements.max(1)).max(1).ilog2() as u8
 }
 
-/// Ring elements whose limbs of so many bits add up below half of the prime.
+/// Ring elements whose limbs of so many bits add up to less than half of the prime, or to less than the prime where no limb is negative.
 pub(crate) fn elements_of_limbs(bits: u8) -> u64 {
     (((FILTER_PRIME - 1) / 2) >> bits.saturating_sub(1)).max(1)
 }
 
-/// Limbs of numbers up to a bound.
-pub(crate) fn limbs_of(max_abs: &BigInt, bits: u8) -> u8 {
-    // Digits of both signs reach half as far up as others.
-    u8::try_from((max_abs.abs().bits() + 2).div_ceil(u64::from(bits.max(2)))).unwrap_or(u8::MAX)
-}
-
 /// One limb.
-pub(crate) fn limb_of(quantity: &Quantity, bits: u8, place: u8) -> Quantity {
-    Quantity::Limb { quantity: Box::new(quantity.clone()), bits, place }
+pub(crate) fn limb_of(quantity: &Quantity, digits: Digits, place: u8) -> Quantity {
+    Quantity::Limb { quantity: Box::new(quantity.clone()), digits, place }
 }
 
 /// Checks that there can be the filters and measures of a schema.

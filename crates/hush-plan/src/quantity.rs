@@ -2,6 +2,7 @@
 //! A quantity: what one encoded column holds. Values, their validity, squares, products, and what else is added up.
 
 mod cell;
+mod digits;
 mod flag;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
 pub use cell::{Cell, CellValues, Within};
-pub use flag::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, limb};
+pub use digits::Digits;
+pub use flag::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds};
 
 /// The numbers that an encoded column holds, one for each row, computed from columns. Private: the server never learns which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -40,14 +42,14 @@ pub enum Quantity {
     Flag(Flag),
     /// 1 where a condition on a row is true, or where it is false; 0 where it is NULL.
     Holds(Holds),
-    /// A digit of another quantity in base `2^bits`, each from `-2^(bits-1)` to less than `2^(bits-1)`: sums over rows of all digits are sums of the
-    /// quantity.
+    /// A digit of another quantity: sums over rows of all digits are sums of the quantity.
     Limb {
         /// The quantity.
         #[serde(rename = "content")]
         quantity: Box<Quantity>,
-        /// Bits of a digit.
-        bits: u8,
+        /// The digits.
+        #[serde(flatten)]
+        digits: Digits,
         /// Its place, the lowest first.
         place: u8,
     },
@@ -182,8 +184,8 @@ impl Quantity {
             }
             Quantity::Flag(flag) => Quantity::Flag(Flag { column: name(&flag.column), ..flag.clone() }),
             Quantity::Holds(holds) => Quantity::Holds(holds.renamed(name)),
-            Quantity::Limb { quantity, bits, place } => {
-                Quantity::Limb { quantity: Box::new(quantity.renamed(name)), bits: *bits, place: *place }
+            Quantity::Limb { quantity, digits, place } => {
+                Quantity::Limb { quantity: Box::new(quantity.renamed(name)), digits: *digits, place: *place }
             }
             Quantity::Log(factors) => Quantity::Log(all(factors)),
             Quantity::Monomial(factors) => Quantity::Monomial(all(factors)),
@@ -219,7 +221,7 @@ impl Quantity {
             Quantity::Combination(terms) => {
                 terms.iter().map(|(weight, quantity)| quantity.bound(schema) * weight.unsigned_abs()).sum()
             }
-            Quantity::Limb { bits, .. } => BigInt::one() << bits.saturating_sub(1),
+            Quantity::Limb { digits, .. } => digits.range().max_abs(),
             Quantity::InCells { quantity, cells, bits } => {
                 let one = quantity.as_ref().map_or_else(BigInt::one, |quantity| quantity.bound(schema));
                 one << (cells.len().saturating_sub(1) * usize::from(*bits))
@@ -265,7 +267,7 @@ impl Quantity {
             Quantity::Combination(terms) => terms.iter().fold(zero.clone(), |sum, (weight, quantity)| {
                 sum.add(&quantity.row_values(schema).mul(&Interval::point((*weight).into())))
             }),
-            Quantity::Limb { .. } => Interval::symmetric(self.bound(schema)),
+            Quantity::Limb { digits, .. } => digits.range(),
             Quantity::InCells { quantity, cells, bits } => {
                 let one = || Interval::point(BigInt::one());
                 let row = quantity.as_ref().map_or_else(one, |quantity| quantity.row_values(schema));

@@ -91,6 +91,7 @@ fn sums_of(
             object,
             bits: &sum.bits,
             limit: PhaseLimit::from_log2(read.phase_log2),
+            natural: read.natural,
         });
         let sums: Vec<SumOfProducts<'_>> = sums.collect();
         let opened = on_threads(table.costs.threads, || table.scheme.products(key, &sums))?;

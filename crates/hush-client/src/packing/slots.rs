@@ -82,7 +82,7 @@ impl Owned for SlotCodec {
         Ok(Cells::Exact(values))
     }
 
-    /// Slots of either sign are those nearest to 0.
+    /// Slots of either sign are those nearest to 0, others those from 0 on.
     fn products(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError> {
         let one_prime = ClientError::Internal { what: "the plan multiplies columns of several primes" };
         let [t] = self.primes.as_slice() else { return Err(one_prime) };
@@ -93,10 +93,9 @@ impl Owned for SlotCodec {
             let form = ProductForm::Rounded { bits: sum.bits.to_vec(), t: *t };
             let components = decode_product(sum.object, key.ring(), &form)?;
             let slots = decrypt_product(&key.secret, &self.encoder, &components, sum.limit).map_err(named)?;
-            let signed = |slot: u64| {
-                if slot > t / 2 { i128::from(slot) - i128::from(*t) } else { i128::from(slot) }
-            };
-            Ok(slots.into_iter().map(signed).sum())
+            let is_negative = |slot: u64| !sum.natural && slot > t / 2;
+            let number = |slot: u64| i128::from(slot) - if is_negative(slot) { i128::from(*t) } else { 0 };
+            Ok(slots.into_iter().map(number).sum())
         };
         sums.par_iter().map(total).collect()
     }

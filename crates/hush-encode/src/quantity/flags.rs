@@ -2,7 +2,7 @@
 //! Flags of digits, and limbs: what conditions on encrypted columns, and sums under them, are made of.
 
 use ethnum::I256;
-use hush_plan::quantity::{DateFlag, DigitFlag, Flag, FlagOf};
+use hush_plan::quantity::{DateFlag, DigitFlag, Digits, Flag, FlagOf};
 use hush_schemes::Values;
 use hush_table::source::{ColumnData, TypedColumn, Values as Units};
 
@@ -75,23 +75,24 @@ fn of_short(flag: &DigitFlag, values: &[i64], column: &TypedColumn) -> Vec<i64> 
     flags
 }
 
-/// The digits at a place of numbers in base `2^bits`, as [`hush_plan::quantity::limb`] has them.
+/// The digits of numbers at a place, as [`Digits::digit`] has them.
 ///
 /// # Errors
 /// [`EncodeError::Internal`] for numbers that are no integers.
 pub(super) fn limbs<'a>(
     numbers: &QuantityValues<'_>,
-    bits: u8,
+    Digits { bits, natural }: Digits,
     place: u8,
 ) -> Result<QuantityValues<'a>, EncodeError> {
     let (bits, place) = (u32::from(bits), u32::from(place));
-    let (half, shift) = (I256::ONE << bits.saturating_sub(1), bits * place);
-    let halves = (0..=place).fold(I256::ZERO, |sum, _| sum.wrapping_shl(bits).wrapping_add(half));
+    let shift = bits * place;
+    let below = if natural { I256::ZERO } else { I256::ONE << bits.saturating_sub(1) };
+    let all_below = (0..=place).fold(I256::ZERO, |sum, _| sum.wrapping_shl(bits).wrapping_add(below));
     let mask = (I256::ONE << bits) - I256::ONE;
     let limb = |number: I256| {
         // Beyond the number there is nothing but its sign.
-        let shifted = number.wrapping_add(halves) >> shift.min(255);
-        ((shifted & mask) - half).as_i64()
+        let shifted = number.wrapping_add(all_below) >> shift.min(255);
+        ((shifted & mask) - below).as_i64()
     };
     Ok(QuantityValues::I64(match numbers.view() {
         View::Exact(Values::I64(values)) => values.iter().map(|number| limb(I256::from(*number))).collect(),
@@ -108,7 +109,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::StringArray;
-    use hush_plan::quantity::{DatePart, limb};
+    use hush_plan::quantity::DatePart;
     use num_bigint::BigInt;
 
     use super::*;
@@ -171,12 +172,18 @@ mod tests {
     #[test]
     fn limbs_are_those_of_the_planner() {
         let values = vec![0, 1, -1, 500, -513, i64::MAX, i64::MIN, 123_456_789];
-        for (bits, place) in [(6, 0), (6, 3), (9, 1), (9, 7), (13, 4), (10, 6)] {
+        let cases = [(6, 0), (6, 3), (9, 1), (9, 7), (13, 4), (10, 6)];
+        for ((bits, place), natural) in cases.into_iter().flat_map(|case| [(case, false), (case, true)]) {
+            let digits = Digits { bits, natural };
             let expected: Vec<i64> =
-                values.iter().map(|value| limb(&BigInt::from(*value), bits, place)).collect();
+                values.iter().map(|value| digits.digit(&BigInt::from(*value), place)).collect();
             let wide: Vec<i128> = values.iter().map(|value| i128::from(*value)).collect();
             for given in [QuantityValues::I64(values.clone()), QuantityValues::I128(wide)] {
-                assert_eq!(numbers(&limbs(&given, bits, place).unwrap()), expected, "{bits} bits at {place}");
+                assert_eq!(
+                    numbers(&limbs(&given, digits, place).unwrap()),
+                    expected,
+                    "{digits:?} at {place}"
+                );
             }
         }
     }

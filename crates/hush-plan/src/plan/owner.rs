@@ -132,6 +132,8 @@ pub struct FilteredSum {
     pub lane: usize,
     /// What a limb weighs: `2^shift`.
     pub shift: u32,
+    /// Whether it is of [natural digits](crate::quantity::Digits::natural): its slots are residues from 0 on.
+    pub natural: bool,
     /// What a slot behind the rows adds to it where there is no mask.
     pub padding: i64,
     /// log2 of the largest phase that it can be decrypted from.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What conditions on encrypted columns and sums under them are made of: flags, and limbs.
+//! What conditions on encrypted columns and sums under them are made of: flags.
 
-use num_bigint::BigInt;
-use num_traits::One;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::units::civil_from_days;
@@ -143,16 +141,6 @@ impl DigitFlag {
     }
 }
 
-/// The digit at a place of a number in base `2^bits`, with digits from `-2^(bits-1)` to less than `2^(bits-1)`.
-pub fn limb(number: &BigInt, bits: u8, place: u8) -> i64 {
-    let half = BigInt::one() << bits.saturating_sub(1);
-    // With half a base added to this digit and to all below, digits are those of ordinary numbers.
-    let halves = (0..=place).fold(BigInt::default(), |sum, _| (sum << bits) + &half);
-    let shifted: BigInt = (number + halves) >> (usize::from(bits) * usize::from(place));
-    let mask = (BigInt::one() << bits) - 1;
-    i64::try_from((shifted & mask) - half).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,21 +153,6 @@ mod tests {
             for least in 1..10 {
                 assert_eq!(flag(1, 10, least).is_set(units), place % 10 >= least, "{units}");
                 assert_eq!(flag(10, 10, least).is_set(units), place / 10 >= least, "{units}");
-            }
-        }
-    }
-
-    /// Limbs are digits, and add up to the number.
-    #[test]
-    fn limbs_make_the_number() {
-        for bits in [2, 6, 9, 13] {
-            for number in [0, 1, -1, 255, 256, -256, 257, 65_535, -65_536, 123_456_789, -987_654_321_i64] {
-                let digits: Vec<i64> =
-                    (0..66 / bits + 1).map(|place| limb(&number.into(), bits, place)).collect();
-                let half = 1_i64 << (bits - 1);
-                assert!(digits.iter().all(|digit| (-half..half).contains(digit)), "{number} {bits}");
-                let sum = digits.iter().rev().fold(BigInt::default(), |sum, digit| (sum << bits) + digit);
-                assert_eq!(sum, number.into(), "{number} in {bits} bits");
             }
         }
     }

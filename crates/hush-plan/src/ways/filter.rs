@@ -14,8 +14,7 @@ use crate::conditions::predicate;
 use crate::derived::named;
 use crate::error::PlanError;
 use crate::filter::{
-    Asked, FilterShape, Space, SumOfCells, Term, compile, elements_of_limbs, limb_of, limbs_of, mask_log2,
-    space_of,
+    Asked, FilterShape, Space, SumOfCells, Term, compile, elements_of_limbs, limb_of, mask_log2, space_of,
 };
 use crate::leakage::{list, numbered};
 use crate::limits::WayName;
@@ -23,7 +22,7 @@ use crate::plan::{
     CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, Predicate, ProductSum, ProductsTask,
     ShareOfCell, Task,
 };
-use crate::quantity::Quantity;
+use crate::quantity::{Digits, Quantity};
 use crate::report::Cost;
 use crate::sql::quoted;
 use crate::{EncodingId, PrivateEncoding};
@@ -107,19 +106,22 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
 
 /// What every part of a table has in limbs.
 fn measured(case: &Case<'_>) -> Vec<Quantity> {
-    let quantity = |known: &PrivateEncoding| match &known.quantity {
-        Quantity::Limb { quantity, place: 0, .. } => Some((**quantity).clone()),
-        _ => None,
-    };
-    let is_whole =
-        |known: &&PrivateEncoding| case.shape.lacking.get(&known.public.id).is_none_or(Vec::is_empty);
     let mut found: Vec<Quantity> = Vec::new();
-    for quantity in case.catalog.encodings().filter(is_whole).filter_map(quantity) {
-        if !found.contains(&quantity) {
-            found.push(quantity);
+    for (quantity, _) in in_limbs(case) {
+        if !found.contains(quantity) {
+            found.push(quantity.clone());
         }
     }
     found
+}
+
+fn in_limbs<'a>(case: &Case<'a>) -> impl Iterator<Item = (&'a Quantity, Digits)> {
+    let lacking = &case.shape.lacking;
+    let is_whole = |known: &&PrivateEncoding| lacking.get(&known.public.id).is_none_or(Vec::is_empty);
+    case.catalog.encodings().filter(is_whole).filter_map(|known| match &known.quantity {
+        Quantity::Limb { quantity, digits, place: 0 } => Some((&**quantity, *digits)),
+        _ => None,
+    })
 }
 
 /// A task in a ring of this degree whose sums are grouped by clear columns, for as many groups as its answer may have.
@@ -150,6 +152,16 @@ struct Filtered {
     phase_log2: f64,
     /// Its value where all quantities are 0.
     padding: i64,
+}
+
+/// A limb that is added up.
+struct Measure {
+    /// As in [`FilteredSum`].
+    lane: usize,
+    shift: u32,
+    natural: bool,
+    /// The place of its encoding among the columns.
+    column: usize,
 }
 
 /// Builds a task, and how its sums are read.
@@ -242,18 +254,20 @@ impl<'a, 'c> Builder<'a, 'c> {
 
     /// The sums that a query on cells reads: rows, and the limbs of each lane.
     fn sums(&mut self, shape: &crate::cube::CubeShape, query: &CellsQuery) -> Result<(), String> {
-        let mut measures: Vec<(usize, u32, usize)> = Vec::new();
+        let mut measures: Vec<Measure> = Vec::new();
         for (read, lane) in query.lanes.iter().enumerate() {
             let lane = shape.lanes.get(*lane);
             let (lane, quantity) =
                 lane.and_then(|lane| Some((lane, lane.quantity.as_ref()?))).ok_or("a sum of nothing")?;
-            let bits = self.limb_bits(quantity).ok_or_else(|| {
+            let digits = in_limbs(self.case).find(|(known, _)| *known == quantity);
+            let (_, digits) = digits.ok_or_else(|| {
                 format!("some part of the table does not have {} as a measure", quantity.describe())
             })?;
-            self.elements = self.elements.min(elements_of_limbs(bits));
-            for place in 0..limbs_of(&lane.row.max_abs(), bits) {
-                let column = self.place(&limb_of(quantity, bits, place))?;
-                measures.push((read + 1, u32::from(bits) * u32::from(place), column));
+            self.elements = self.elements.min(elements_of_limbs(digits.bits));
+            for place in 0..digits.places(&lane.row) {
+                let column = self.place(&limb_of(quantity, digits, place))?;
+                let shift = u32::from(digits.bits) * u32::from(place);
+                measures.push(Measure { lane: read + 1, shift, natural: digits.natural, column });
             }
         }
         if self.cells.len() * (1 + measures.len()) > MAX_SUMS {
@@ -261,8 +275,9 @@ impl<'a, 'c> Builder<'a, 'c> {
         }
         let space = self.space()?;
         for Filtered { cells, factor, phase_log2, padding } in self.cells.clone() {
-            let mut add = |lane: usize, shift: u32, measure: Option<usize>, padding: i64| {
-                self.sums.push(ProductSum { factor, measure, bits: Vec::new() });
+            let mut add = |measure: Option<&Measure>| {
+                let column = measure.map(|measure| measure.column);
+                self.sums.push(ProductSum { factor, measure: column, bits: Vec::new() });
                 let fresh = noise::bgv_fresh_phase_log2(space.t_log2);
                 let of_row = match measure {
                     Some(_) => noise::product_phase_log2(space.degree, phase_log2, fresh),
@@ -270,26 +285,17 @@ impl<'a, 'c> Builder<'a, 'c> {
                 };
                 self.read.push(FilteredSum {
                     cells: cells.clone(),
-                    lane,
-                    shift,
-                    padding,
+                    lane: measure.map_or(0, |measure| measure.lane),
+                    shift: measure.map_or(0, |measure| measure.shift),
+                    natural: measure.is_some_and(|measure| measure.natural),
+                    padding: if measure.is_some() { 0 } else { padding },
                     phase_log2: of_row,
                 });
             };
-            add(0, 0, None, padding);
-            for (lane, shift, column) in &measures {
-                add(*lane, *shift, Some(*column), 0);
-            }
+            add(None);
+            measures.iter().for_each(|measure| add(Some(measure)));
         }
         Ok(())
-    }
-
-    /// Bits of the limbs that the table has of a quantity.
-    fn limb_bits(&self, quantity: &Quantity) -> Option<u8> {
-        self.case.catalog.encodings().find_map(|known| match &known.quantity {
-            Quantity::Limb { quantity: of, bits, .. } if **of == *quantity => Some(*bits),
-            _ => None,
-        })
     }
 
     /// The task, with as few bits in its answer as decrypt, whatever the noise.
