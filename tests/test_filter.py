@@ -67,7 +67,7 @@ range = ["1992-01-01", "1998-12-01"]
 nullable = true
 protect = "encrypt"
 """
-AGGREGATES = ["COUNT(*)", "COUNT(pay)", "COUNT(size)", "SUM(pay)", "SUM(rate)", "SUM(size)", "AVG(pay)", "VARIANCE(pay)", "SUM(pay * rate)", "SUM(pay * (1 - rate) - 2 * size)", "AVG(3 * size + 1.5 * pay * (rate - 1) + 7)"]
+AGGREGATES = ["COUNT(*)", "COUNT(pay)", "COUNT(size)", "SUM(pay)", "SUM(rate)", "SUM(size)", "AVG(pay)", "VARIANCE(pay)", "SUM(pay * rate)", "SUM(pay * (1 - rate) - 2 * size)", "AVG(3 * size + 1.5 * pay * (rate - 1) + 7)", "SUM(CASE WHEN day >= DATE '1996-02-01' THEN pay ELSE 0 END)", "COUNT(CASE WHEN due < day THEN 1 END)"]
 # Cells of two columns, each of which a condition is derived for.
 CELLS = ["fresh", "kind"]
 CLEAR = ["key > 300", "key % 3 = 1", "key BETWEEN 1000 AND 7000 OR key < 10", "ward = 'north'", "ward IS NULL", "ward LIKE 's%'"]
@@ -113,6 +113,11 @@ def atom(draw):
         lambda: f"{draw.choice(['', 'NOT '])}due {draw.choice(['<', '>=', '='])} day",
         lambda: f"{draw.choice(['', 'NOT '])}(kind LIKE 'b%' OR size > 12)",
         lambda: f"size / 2 {draw.choice(['=', '<>'])} 3",
+        lambda: f"EXTRACT(YEAR FROM day) {op} {draw.randint(1990, 2000)}",
+        lambda: f"date_part('quarter', day) IN ({draw.randint(1, 4)}, {draw.randint(1, 4)})",
+        lambda: f"date_trunc('month', day) {op} DATE '199{draw.randrange(10)}-0{draw.randint(1, 9)}-01'",
+        lambda: f"day {op} {day()} {draw.choice('+-')} INTERVAL '{draw.randint(0, 40)}' {draw.choice(['DAY', 'MONTH', 'YEAR'])}",
+        lambda: f"rate BETWEEN 0.0{draw.randrange(10)} - 0.01 AND 0.0{draw.randrange(10)} + 0.5 * 0.02",
     ])()
 
 
@@ -127,7 +132,7 @@ def condition(draw, factors):
 
 def question(draw):
     """A random grouped query that reads a hidden column."""
-    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"], ["due < day"], ["ward"], ["ward", "kind"], ["ward = 'north'"], CELLS])
+    keys = draw.choice([[], [], ["kind"], ["fresh"], ["rate"], ["due < day"], ["ward"], ["ward", "kind"], ["ward = 'north'"], ["EXTRACT(YEAR FROM day)"], ["day < DATE '1995-03-04'"], CELLS])
     # In groups by a column an expression of it has other parts, which are not measured.
     items = [text for text in AGGREGATES if keys != ["rate"] or not re.search(r"- rate|rate -", text)]
     items = draw.sample(items, draw.randint(1, 3))
@@ -189,6 +194,8 @@ QUESTIONS = [
     "SELECT COUNT(*) AS n, AVG(pay) AS a FROM t WHERE (ward = 'north' AND size > 3) OR (ward = 'south' AND rate < 0.05) OR (ward IS NULL AND fresh)",
     "SELECT MAX(ward) AS w, COUNT(DISTINCT ward) AS d, SUM(CASE WHEN ward = 'south' THEN pay END) AS s FROM t WHERE NOT (kind = 'a' OR ward = 'north')",
     "SELECT kind, COUNT(*) AS n, SUM(pay * (1 - rate) - 2 * size) AS s FROM t WHERE rate > 0.02 AND day > due AND fresh IS NOT NULL AND kind IN ('a', 'ü') GROUP BY fresh, kind ORDER BY kind, n, s",
+    "SELECT EXTRACT(YEAR FROM day) AS y, SUM(pay) AS s, COUNT(*) AS n FROM t WHERE rate > 0.03 AND EXTRACT(YEAR FROM day) BETWEEN 1993 AND 1997 GROUP BY EXTRACT(YEAR FROM day) ORDER BY y",
+    "SELECT COUNT(*) AS n, SUM(CASE WHEN day < DATE '1995-01-01' THEN pay ELSE 0 END) AS s FROM t WHERE day >= DATE '1994-01-31' + INTERVAL '1' MONTH AND day < DATE '1996-03-31' - INTERVAL '1' MONTH AND rate BETWEEN 0.06 - 0.01 AND 0.06 + 0.01",
     "SELECT rate, SUM(CASE WHEN due < day THEN pay ELSE 0 END) AS late, SUM(pay) AS s FROM t GROUP BY rate HAVING COUNT(*) > 3 ORDER BY rate",
 ]
 

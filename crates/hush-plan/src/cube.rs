@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use altered::sums_after;
 pub use altered::{after, altered, forget_lost};
 pub use axis::{Axis, Place};
-pub(crate) use grain::{is_constant_on_cells, literal_units};
+pub(crate) use grain::{is_constant, is_constant_on_cells};
 pub(crate) use spanned::is_spanned;
 use spanned::on_lanes;
 

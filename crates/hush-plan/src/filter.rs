@@ -13,6 +13,7 @@ mod altered;
 mod cells;
 mod code;
 mod condition;
+mod grain;
 mod lanes;
 mod term;
 
@@ -28,7 +29,7 @@ pub(crate) use condition::{decide, text_of};
 pub(crate) use lanes::without_spanned;
 pub(crate) use term::{Space, Term};
 
-use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, lanes_over};
+use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, is_constant, lanes_over};
 use crate::derived::Derived;
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
@@ -271,7 +272,9 @@ pub(crate) struct Asked {
     pub(crate) masks: Vec<Expr>,
     /// Names of the clear columns that the rest reads: rows are grouped by them.
     pub(crate) keys: Vec<String>,
-    /// The cells of the columns that the rest of the question reads.
+    /// The columns that the rest of the question reads.
+    pub(crate) by: Vec<Dimension>,
+    /// Their cells.
     pub(crate) shape: CubeShape,
     /// What is added up to the cells in which rows can match.
     pub(crate) cells: Vec<SumOfCells>,
@@ -309,14 +312,18 @@ pub(crate) fn compile(
     let is_key = |name: &String| keys.contains(name);
     let is_free = |name: &String| is_used(name) && !summed.contains(&name.as_str());
     let choices: [&dyn Fn(&String) -> bool; 3] = [&is_key, &|name| is_key(name) || is_free(name), &is_used];
-    let (cube, keys, on_cells) = choices
+    let (declared, cube, keys, on_cells) = choices
         .into_iter()
-        .find_map(|is_axis| on_cells(schema, shape, &rest, rows, is_axis))
+        .find_map(|is_axis| on_cells((schema, shape), (&rest, &hidden), rows, is_axis))
         .ok_or(OTHER_SUMS)?;
     // What the columns of cells decide leaves cells out, and takes no factor.
-    let is_axis = |name: &String| cube.axes.iter().any(|axis| axis.column == *name);
+    let is_of_cells = |member: &Expr| {
+        let is_axis = |name: &String| cube.axes.iter().any(|axis| axis.column == *name);
+        columns_of(member).iter().all(is_axis)
+            && cube.axes.iter().all(|axis| axis.is_exact() || is_constant(axis, member))
+    };
     let (of_cells, of_rows): (Vec<&Expr>, Vec<&Expr>) =
-        hidden.into_iter().partition(|member| columns_of(member).iter().all(is_axis));
+        hidden.into_iter().partition(|member| is_of_cells(member));
     let (condition, of_cells) = (polynomial(&of_rows)?, polynomial(&of_cells)?);
     match condition {
         // A formula that reads nothing would tell the server so.
@@ -335,22 +342,23 @@ pub(crate) fn compile(
     // Without a condition, rows of all cells are rows of the table, and a sum over them reads nothing hidden.
     let cells = sums_of_cells((shape, &cube), &left, condition.degree() > 0).ok_or(OTHER_SUMS)?;
     let filter = clear.into_iter().cloned().reduce(and);
-    Ok(Asked { filter, condition, masks, keys, shape: cube, cells, on_cells })
+    let by = declared.by;
+    Ok(Asked { filter, condition, masks, keys, by, shape: cube, cells, on_cells })
 }
 
 /// A query without its condition, on the cells of some of the columns that have flags, in each group of the clear columns that it reads.
 fn on_cells(
-    schema: &Schema,
-    shape: &FilterShape,
-    query: &Query,
+    (schema, shape): (&Schema, &FilterShape),
+    (query, conditions): (&Query, &[&Expr]),
     rows: u64,
     is_axis: &dyn Fn(&String) -> bool,
-) -> Option<(CubeShape, Vec<String>, OnCells)> {
-    let by: Vec<Dimension> = schema.all_filters().into_iter().filter(|by| is_axis(&by.column)).collect();
+) -> Option<(Cube, CubeShape, Vec<String>, OnCells)> {
+    let by = schema.all_filters().into_iter().filter(|by| is_axis(&by.column));
+    let by: Vec<Dimension> = by.map(|by| grain::coarsest(schema, query, conditions, by)).collect();
     let cube = cells_of(schema, shape, &by)?;
     let declared = Cube { by, sum: schema.all_measures(), max_cell_rows: None };
     let (keys, on_cells) = compile_by_keys(schema, (&declared, &cube), query, rows)?;
-    Some((cube, keys, on_cells))
+    Some((declared, cube, keys, on_cells))
 }
 
 /// The cells of some of a schema's columns for conditions, with what is measured in them; `None` if there are none such, or too many.

@@ -10,8 +10,11 @@
 //! `Query` can be planned against a schema and against [`Schema::all_clear`].
 
 mod bounds;
+mod calendar;
+mod changes;
 pub(crate) mod clear;
 mod condition;
+mod constant;
 mod expression;
 pub(crate) mod functions;
 mod joint;
@@ -30,8 +33,11 @@ mod workload;
 
 pub(crate) use bounds::has_literal;
 pub use bounds::{TextFault, check_expression};
+pub(crate) use calendar::CalendarPart;
+pub(crate) use changes::{Change, changes};
 pub(crate) use condition::renamed_condition;
 pub use condition::{Condition, OwnedCondition};
+pub(crate) use constant::{constant_number, constant_units};
 pub(crate) use expression::{bare, column_name, columns_of, holds, quoted, renamed, shown};
 pub use several::{Several, several};
 pub use similar::similar_regex;

@@ -186,7 +186,7 @@ impl Axis {
     }
 
     /// Whether each cell is one value.
-    pub(super) fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         !matches!(self.places, Places::Runs { .. })
     }
 

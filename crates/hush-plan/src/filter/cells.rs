@@ -19,7 +19,7 @@ use super::condition::place_of;
 use super::term::Term;
 use crate::cube::{Axis, CubeShape, Place};
 use crate::plan::ShareOfCell;
-use crate::quantity::{Flag, FlagOf, Holds, Quantity};
+use crate::quantity::{CellValues, Flag, FlagOf, Holds, Quantity};
 
 /// A sum over the rows for which a polynomial is 1, and what it is to the cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +89,9 @@ fn derived_sums(
 /// The flags of conditions that are derived and are cells of several columns.
 fn derived_flags(shape: &FilterShape, cube: &CubeShape) -> BTreeMap<usize, Term> {
     let mut flags = BTreeMap::new();
+    if !cube.axes.iter().all(Axis::is_exact) {
+        return flags;
+    }
     for code in &shape.codes {
         let equalities = code.equalities();
         if equalities.len() != cube.axes.len() || equalities.len() < 2 {
@@ -121,9 +124,11 @@ fn sums_of_axis(
     is_whole: bool,
 ) -> Option<Vec<SumOfCells>> {
     let code = shape.codes.iter().find(|code| code.column == axis.column)?;
-    let flag = |place: usize| match axis.cell_of_missing() {
-        Some(missing) if missing == place => Term::Constant(1).minus(code.valid()),
-        _ => code.within(&[(place as u64, place as u64)]),
+    let place_of = |units: i128| u64::try_from(units - code.low()).unwrap_or_default();
+    let flag = |place: usize| match axis.values(place) {
+        CellValues::Missing => Term::Constant(1).minus(code.valid()),
+        CellValues::Text(_) => code.within(&[(place as u64, place as u64)]),
+        CellValues::Between { low, high } => code.within(&[(place_of(low), place_of(high))]),
     };
     let share = |cell: usize, weight: i8| ShareOfCell { cell, weight };
     let Some((last, others)) = places.split_last().filter(|_| is_whole) else {

@@ -11,17 +11,20 @@
 //! *Clear columns.* What they decide is a mask of the server's, which takes no factor. Members of AND that are clear are one mask, and so are those
 //! of OR.
 
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
+mod compared;
 
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+
+pub(super) use self::compared::place_of;
+pub(crate) use self::compared::text_of;
+use self::compared::{Operand, column_of, others};
 use super::code::{Code, Places};
 use super::term::Term;
-use crate::cube::literal_units;
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
 use crate::schema::{ColumnType, Schema};
 use crate::sql::clear::encrypted_in;
-use crate::sql::number::numeric_literal;
-use crate::sql::{bare, column_name};
+use crate::sql::{bare, column_name, constant_number};
 
 /// Most factors of a product: as many as a server multiplies.
 const MAX_DEGREE: usize = 7;
@@ -96,8 +99,10 @@ impl CodedColumns<'_> {
         }
         let codes = self.codes;
         let column = |expr: &Expr| column_of(codes, expr);
-        let comparison = |place: usize, op: &BinaryOperator, literal: &Expr| {
-            compared(codes.get(place)?, op, literal).map(|places| within(codes, place, places, is_negated))
+        let operand = |expr: &Expr| Operand::of(codes, expr);
+        let comparison = |operand: Operand, op: &BinaryOperator, literal: &Expr| {
+            let places = operand.compared(codes, op, literal)?;
+            Some(within(codes, operand.place, places, is_negated))
         };
         match bare(expr) {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.read(expr, !is_negated),
@@ -107,24 +112,22 @@ impl CodedColumns<'_> {
                 Some(joined(both, is_and))
             }
             Expr::BinaryOp { left, op: op @ (Eq | NotEq | Lt | LtEq | Gt | GtEq), right } => {
-                match (column(left), column(right)) {
-                    (Some(place), None) => comparison(place, op, right),
-                    (None, Some(place)) => comparison(place, &turned(op), left),
+                match (operand(left), operand(right)) {
+                    (Some(operand), None) => comparison(operand, op, right),
+                    (None, Some(operand)) => comparison(operand, &turned(op), left),
                     _ => None,
                 }
             }
             Expr::Between { expr, negated, low, high } => {
-                let place = column(expr)?;
-                let code = codes.get(place)?;
-                let both = common(&compared(code, &GtEq, low)?, &compared(code, &LtEq, high)?);
-                Some(within(codes, place, both, is_negated != *negated))
+                let operand = operand(expr)?;
+                let sides = (operand.compared(codes, &GtEq, low)?, operand.compared(codes, &LtEq, high)?);
+                Some(within(codes, operand.place, common(&sides.0, &sides.1), is_negated != *negated))
             }
             Expr::InList { expr, list, negated } => {
-                let place = column(expr)?;
-                let code = codes.get(place)?;
-                let all = list.iter().map(|literal| compared(code, &Eq, literal));
+                let operand = operand(expr)?;
+                let all = list.iter().map(|literal| operand.compared(codes, &Eq, literal));
                 let all = all.collect::<Option<Vec<_>>>()?.concat();
-                Some(within(codes, place, tidied(all), is_negated != *negated))
+                Some(within(codes, operand.place, tidied(all), is_negated != *negated))
             }
             Expr::IsNull(inner) => present(codes, column(inner)?, is_negated),
             Expr::IsNotNull(inner) => present(codes, column(inner)?, !is_negated),
@@ -229,7 +232,7 @@ fn equality(condition: &Expr) -> Option<(&str, &Expr)> {
 }
 
 fn integer(literal: &Expr) -> Option<i128> {
-    let (value, scale) = numeric_literal(bare(literal))?;
+    let (value, scale) = constant_number(literal)?;
     if scale == 0 { i128::try_from(value).ok() } else { None }
 }
 
@@ -245,11 +248,6 @@ fn negated(condition: &Expr) -> Expr {
 
 fn or(left: Expr, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Or, right: Box::new(right) }
-}
-
-fn column_of(codes: &[Code], expr: &Expr) -> Option<usize> {
-    let name = column_name(bare(expr))?;
-    codes.iter().position(|code| code.column == name)
 }
 
 /// The operator with its sides exchanged.
@@ -279,102 +277,9 @@ fn truth(codes: &[Code], place: usize, value: bool, is_negated: bool) -> Option<
     })
 }
 
-/// The place of the value that is equal to a literal; `None` where none is.
-pub(super) fn place_of(code: &Code, literal: &Expr) -> Option<u64> {
-    match compared(code, &BinaryOperator::Eq, literal)?.as_slice() {
-        [(first, last)] if first == last => Some(*first),
-        _ => None,
-    }
-}
-
-/// The places of the values for which a comparison with a literal is true; `None` for a literal of another kind.
-fn compared(code: &Code, op: &BinaryOperator, literal: &Expr) -> Option<Vec<Places>> {
-    let last = code.count() - 1;
-    // How many places lie below the literal, and how many at it or below.
-    let (below, up_to) = match code.is_ordered() {
-        false => {
-            let place = code.place_of_text(text_of(literal)?);
-            let equal = place.map(|place| (place, place)).into_iter().collect();
-            return match op {
-                BinaryOperator::Eq => Some(equal),
-                BinaryOperator::NotEq => Some(others(&equal, last)),
-                _ => None,
-            };
-        }
-        true => {
-            let (units, is_exact) = floor_of(code.kind, literal)?;
-            let place = units.saturating_sub(code.low());
-            let clamped = |count: i128| count.clamp(0, i128::from(last) + 1) as u64;
-            let up_to = clamped(place.saturating_add(1));
-            (if is_exact { clamped(place) } else { up_to }, up_to)
-        }
-    };
-    let first = |count: u64| if count == 0 { Vec::new() } else { vec![(0, count - 1)] };
-    let equal = if below < up_to { vec![(below, up_to - 1)] } else { Vec::new() };
-    Some(match op {
-        BinaryOperator::Eq => equal,
-        BinaryOperator::NotEq => others(&equal, last),
-        BinaryOperator::Lt => first(below),
-        BinaryOperator::LtEq => first(up_to),
-        BinaryOperator::Gt => others(&first(up_to), last),
-        BinaryOperator::GtEq => others(&first(below), last),
-        _ => return None,
-    })
-}
-
-/// The greatest value up to a literal, in units, and whether it is the literal.
-fn floor_of(kind: ColumnType, literal: &Expr) -> Option<(i128, bool)> {
-    if let Some(units) = literal_units(kind, literal) {
-        return Some((units, true));
-    }
-    match (kind, bare(literal)) {
-        (ColumnType::Bool, Expr::Value(value)) => match value.value {
-            Value::Boolean(value) => Some((i128::from(value), true)),
-            _ => None,
-        },
-        (ColumnType::Int { .. } | ColumnType::Decimal { .. } | ColumnType::Float { .. }, literal) => {
-            let own = match kind {
-                ColumnType::Decimal { scale, .. } => u32::from(scale),
-                ColumnType::Float { digits } => u32::from(digits),
-                _ => 0,
-            };
-            let (value, scale) = numeric_literal(literal)?;
-            let (value, less) = (i128::try_from(value).ok()?, scale.checked_sub(own)?);
-            Some((value.div_euclid(10_i128.checked_pow(less)?), false))
-        }
-        _ => None,
-    }
-}
-
-/// The text of a literal; `None` for one with quotes in it, which parsers give in their own ways.
-pub(crate) fn text_of(literal: &Expr) -> Option<&str> {
-    match bare(literal) {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) if !text.contains('\'') => Some(text),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 fn within(codes: &[Code], place: usize, places: Vec<Places>, is_negated: bool) -> Condition {
     let last = codes.get(place).map_or(0, |code| code.count() - 1);
     Condition::Within(place, if is_negated { others(&places, last) } else { places })
-}
-
-/// The places up to the last one that are not among these.
-fn others(places: &[Places], last: u64) -> Vec<Places> {
-    let (mut next, mut found) = (0, Vec::new());
-    for (first, end) in places {
-        if next < *first {
-            found.push((next, first - 1));
-        }
-        next = end + 1;
-    }
-    if next <= last {
-        found.push((next, last));
-    }
-    found
 }
 
 /// The places in both.

@@ -7,11 +7,10 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{BinaryOperator, Expr, Value, VisitMut, VisitorMut};
 
 use crate::aggregates::Aggregate;
-use crate::cube::literal_units;
 use crate::filter::text_of;
 use crate::schema::{ColumnType, Schema};
 use crate::sql::functions::{self, Call};
-use crate::sql::{Query, bare, column_name};
+use crate::sql::{Change, Query, changes, column_name, constant_units};
 
 /// The reads of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,41 +48,16 @@ impl Reader<'_> {
     }
 
     /// Notes where a comparison of a column with constants changes.
-    fn compare(&mut self, column: &Expr, literals: &[(&Expr, bool)]) {
-        let Some(name) = column_name(bare(column)) else { return };
-        let kind = self.schema.columns.iter().find(|known| known.name == name).map(|known| known.kind);
-        let Some(kind) = kind else { return };
-        for (literal, behind) in literals {
-            if let Some(units) = literal_units(kind, literal) {
-                let change = units.saturating_add(i128::from(*behind));
-                self.reads.changes.entry(name.to_owned()).or_default().insert(change);
-            } else if let (ColumnType::Category | ColumnType::Text, Some(text)) = (kind, text_of(literal)) {
-                self.reads.texts.entry(name.to_owned()).or_default().insert(text.to_owned());
-            }
-        }
-    }
-
     fn note(&mut self, expr: &Expr) {
-        use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-        match expr {
-            Expr::BinaryOp { left, op, right } => {
-                let (before, behind): (&[bool], &[bool]) = match op {
-                    Lt | GtEq => (&[false], &[true]),
-                    LtEq | Gt => (&[true], &[false]),
-                    Eq | NotEq => (&[false, true], &[false, true]),
-                    _ => return,
-                };
-                let of =
-                    |literal, sides: &[bool]| sides.iter().map(|side| (literal, *side)).collect::<Vec<_>>();
-                self.compare(left, &of(right.as_ref(), before));
-                self.compare(right, &of(left.as_ref(), behind));
+        for Change { column, at, behind } in changes(expr) {
+            let kind = self.schema.columns.iter().find(|known| known.name == column).map(|known| known.kind);
+            let Some(kind) = kind else { continue };
+            if let Some(units) = constant_units(kind, at) {
+                let change = units.saturating_add(i128::from(behind));
+                self.reads.changes.entry(column.to_owned()).or_default().insert(change);
+            } else if let (ColumnType::Category | ColumnType::Text, Some(text)) = (kind, text_of(at)) {
+                self.reads.texts.entry(column.to_owned()).or_default().insert(text.to_owned());
             }
-            Expr::Between { expr, low, high, .. } => self.compare(expr, &[(low, false), (high, true)]),
-            Expr::InList { expr, list, .. } => {
-                let sides = list.iter().flat_map(|literal| [(literal, false), (literal, true)]);
-                self.compare(expr, &sides.collect::<Vec<_>>());
-            }
-            _ => {}
         }
     }
 }

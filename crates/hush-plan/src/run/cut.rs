@@ -4,9 +4,8 @@
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
 use super::{RunColumn, RunForm};
-use crate::cube::literal_units;
 use crate::plan::{Cut, Key};
-use crate::sql::{bare, column_name};
+use crate::sql::{bare, column_name, constant_units};
 
 /// Cuts around a double.
 pub(super) const CUTS_OF_A_DOUBLE: usize = 10;
@@ -54,7 +53,7 @@ fn around(column: &RunColumn, literal: &Expr, sides: &[bool]) -> Option<Vec<Cut>
         sides.iter().map(|behind| Cut { at: at.clone(), behind: *behind }).collect::<Vec<_>>()
     };
     match column.form {
-        RunForm::Units { .. } => Some(cuts(&Key::Number(literal_units(column.kind, literal)?), sides)),
+        RunForm::Units { .. } => Some(cuts(&Key::Number(constant_units(column.kind, literal)?), sides)),
         RunForm::Texts => match bare(literal) {
             Expr::Value(value) => match &value.value {
                 Value::SingleQuotedString(text) => Some(cuts(&Key::Text(unescaped(text)), sides)),

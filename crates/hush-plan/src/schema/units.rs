@@ -8,6 +8,7 @@ use super::{Column, ColumnType, UnitRange};
 
 mod calendar;
 
+pub(crate) use calendar::month_length;
 pub use calendar::{
     DateFormat, civil_from_days, days_from_civil, format_date, format_timestamp, has_zone, parse_date,
     parse_timestamp,

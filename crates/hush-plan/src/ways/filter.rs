@@ -50,12 +50,11 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let shape = shape.ok_or("the schema declares no filter")?.of_table(case.schema, &measured(case));
     let (schema, named) = (&*case.schema.with_derived(), named(case.schema, case.query));
     let asked = compile(schema, &shape, &named, case.catalog.rows())?;
-    let Asked { filter, condition, masks, keys, shape, cells, on_cells } = asked;
+    let Asked { filter, condition, masks, keys, by, shape, cells, on_cells } = asked;
     let measured = shape.quantities();
     let lanes = &shape.lanes;
     let row_of = |lane: usize| lanes.get(lane).map(|lane| &lane.row);
     let axes: Vec<String> = shape.axes.iter().map(|axis| axis.column.clone()).collect();
-    let by = schema.all_filters().into_iter().filter(|by| axes.contains(&by.column)).collect();
     let mut bounds = Bounds::default();
     let grouped = on_cells.grouped;
     let at = (0, axes, on_cells.count);

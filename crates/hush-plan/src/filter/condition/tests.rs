@@ -314,3 +314,60 @@ fn what_flags_do_not_decide_is_left_to_others() {
         assert_eq!(term(text), None, "{text}");
     }
 }
+
+/// Parts of dates are sets of days, whatever the digits of the column.
+#[test]
+fn parts_of_dates_are_runs_of_days() {
+    use crate::schema::units::{civil_from_days, days_from_civil};
+    let (low, high) = (8035, 10_560);
+    let schema = schema("t", vec![ranged(column("day", ColumnType::Date, Protection::Encrypt), low, high)]);
+    let start = |year, month| days_from_civil(year, month, 1).unwrap();
+    type Holds = fn(i64, i64, i64) -> bool;
+    let cases: [(&str, Holds); 9] = [
+        ("EXTRACT(YEAR FROM day) = 1994", |year, _, _| year == 1994),
+        ("NOT (date_part('year', day) BETWEEN 1994 AND 1996)", |year, _, _| !(1994..=1996).contains(&year)),
+        ("1994.5 > EXTRACT(YEAR FROM day)", |year, _, _| year <= 1994),
+        ("EXTRACT(YEAR FROM day) <> 1994.5", |_, _, _| true),
+        ("EXTRACT(MONTH FROM day) IN (2, 7, 13)", |_, month, _| month == 2 || month == 7),
+        ("EXTRACT(QUARTER FROM day) >= 2 + 1", |_, month, _| month >= 7),
+        ("date_trunc('month', day) = DATE '1996-02-01'", |year, month, _| (year, month) == (1996, 2)),
+        ("date_trunc('quarter', day) > DATE '1996-02-29'", |year, month, _| (year, month) >= (1996, 4)),
+        ("day < DATE '1997-01-31' + INTERVAL '1' MONTH", |year, month, day| {
+            (year, month, day) < (1997, 2, 28)
+        }),
+    ];
+    for grain in [Grain::Each, Grain::Calendar] {
+        let codes = [Code::of(&schema, &Dimension { column: "day".to_owned(), grain }).unwrap()];
+        let columns = CodedColumns { schema: &schema, codes: &codes };
+        let read = |text: &str| {
+            let query = sql::parse(&schema, &format!("SELECT COUNT(*) FROM t WHERE {text}")).unwrap();
+            polynomial(columns, query.filter.as_ref().unwrap(), &mut Vec::new())
+        };
+        for (text, holds) in &cases {
+            let term = read(text).unwrap();
+            for days in
+                (low..=high).step_by(3).chain([low, high, start(1996, 2).into(), start(1996, 4).into()])
+            {
+                let (year, month, day) = civil_from_days(days as i64);
+                let value = |quantity: &Quantity| match quantity {
+                    Quantity::Flag(Flag { of: FlagOf::Digit(flag), .. }) => i64::from(flag.is_set(days)),
+                    Quantity::Flag(Flag { of: FlagOf::Date(flag), .. }) => i64::from(flag.is_set(days)),
+                    _ => 1,
+                };
+                assert_eq!(
+                    term.evaluate(&value),
+                    i64::from(holds(year, month, day)),
+                    "{text} {year} {month} {day}"
+                );
+            }
+        }
+        // Too many runs of days, no constant, a part that nobody knows here.
+        for text in [
+            "EXTRACT(DAY FROM day) = 3",
+            "EXTRACT(YEAR FROM day) = EXTRACT(MONTH FROM day)",
+            "date_trunc('week', day) = DATE '1996-02-05'",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

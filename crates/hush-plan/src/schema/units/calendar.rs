@@ -145,14 +145,8 @@ fn number(text: &[u8], from: usize, to: usize) -> Option<i64> {
 /// Counts years from March, so that the leap day is the last one: a 400-year era has 146,097 days and the
 /// days before month `m'` (March = 0) are `⌊(153 m' + 2) / 5⌋`.
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
-    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let length = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(1..=9999).contains(&year) || !(1..=length).contains(&day) {
+    let is_there = (1..=9999).contains(&year) && (1..=12).contains(&month);
+    if !is_there || !(1..=month_length(year, month)).contains(&day) {
         return None;
     }
     let march_year = year - i64::from(month <= 2);
@@ -160,6 +154,16 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     Some(era * 146_097 + day_of_era - 719_468)
+}
+
+/// Days of a month, from 1 to 12.
+pub(crate) fn month_length(year: i64, month: i64) -> i64 {
+    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 /// Year, month and day of a number of days since 1970-01-01.
