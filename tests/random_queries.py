@@ -41,6 +41,8 @@ class Output:
     duck: str
     value: object
     is_number: bool = True
+    # Of doubles, whose sums may end in another bit: near values have no order.
+    is_rounded: bool = False
 
 
 def random_query(draw, table, source):
@@ -128,7 +130,8 @@ def listed(call, name, y, x=NOTHING, digits=(0, 0), only=("", "")):
 def of_values(call, pick, column, only=("", "")):
     """An aggregate that is a function of the values that a column has."""
     value, is_number = lambda rows: pick([cell for cell in rows or [] if cell is not None]), column.kind in ("int", "decimal", "float")
-    return Output(f"{call}{only[0]}", f"list({column.duck}){only[1]}", value, is_number or call.startswith("COUNT"))
+    is_rounded = column.duck_type == "DOUBLE" and not call.startswith("COUNT")
+    return Output(f"{call}{only[0]}", f"list({column.duck}){only[1]}", value, is_number or call.startswith("COUNT"), is_rounded)
 
 
 def only_where(when):
@@ -275,7 +278,9 @@ def of_groups(draw, keys, parts, where, source):
     of_results = lambda value: lambda row: value(row[1])
     outputs = [(ours, of_key(place, digits)) for place, (ours, _, digits) in enumerate(keys)]
     outputs += [(ours, of_results(value)) for ours, value in [on_results(draw, parts) for _ in range(draw.randint(1, 4))]]
-    ordered = [output for output in outputs if " / " not in output[0] or "floor" in output[0]]
+    rounded = [part.ours for part in parts if part.is_rounded]
+    is_settled = lambda ours: (" / " not in ours or "floor" in ours) and not any(text in ours for text in rounded)
+    ordered = [output for output in outputs if is_settled(output[0])]
     orders = [(*output, *direction(draw)) for output in draw.sample(ordered, draw.choice([0, 0, 1]) if ordered and keys else 0)]
     outputs = draw.sample(outputs, draw.randint(1, len(outputs)))
     where, duck_where = where

@@ -17,6 +17,7 @@ mod owned;
 mod prepared;
 mod rows;
 mod runs;
+mod search;
 
 #[cfg(test)]
 pub(crate) use cells::{are_of_rows, has_full_cell};
@@ -27,7 +28,7 @@ pub(crate) use rows::positions;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf, RowsChunk};
-use hush_plan::plan::{CellsQuery, OwnQuery, SlotExpr, Task};
+use hush_plan::plan::{CellsQuery, OwnQuery, Search, SlotExpr, Task};
 use hush_plan::predict::ChunkShape;
 use hush_plan::schema::Column;
 use hush_plan::{
@@ -178,6 +179,20 @@ impl OwnedTable {
             if !columns.is_empty() {
                 return self.run_on_kept(cache, (plan, columns), phases, progress);
             }
+        }
+        if let (Some(search @ Search { round: None, .. }), Some(own)) = (&plan.owner.search, &plan.owner.own)
+        {
+            return match self.run_in_rounds((&plan, search), phases, release, progress) {
+                // A round would have been too large: some other way answers at once.
+                Err(error)
+                    if self.limits.way.is_none()
+                        && (error.is_too_many_groups() || matches!(error, ClientError::Plan(_))) =>
+                {
+                    let plan = self.plan_query(&own.query, &Limits { at_once: true, ..self.limits }, true)?;
+                    self.run_for(plan, Phases::default(), release, progress)
+                }
+                finished => finished,
+            };
         }
         let mut query = self.prepared(plan, phases, progress)?;
         let mut answered = query.time("server", |request| self.evaluate(request, progress));

@@ -219,6 +219,14 @@ impl OwnedTable {
             let index = shape.runs.get(&run.number).map(|spread| spread.answer_bytes(&RunRead::Index));
             prediction.bytes_down += index.unwrap_or_default();
         }
+        if let Some(search) = &plan.owner.search {
+            let rounds = search.rounds as u64;
+            prediction.bytes_up *= rounds;
+            prediction.bytes_down *= rounds;
+            prediction.work = prediction.work.times(rounds);
+            // Of groups whose places lie apart a round asks more.
+            prediction.bytes_down_exact = false;
+        }
         if !manifest.generations.is_empty()
             && matches!(&plan.server.task, Task::Rows(task) if !task.sealed.is_empty())
         {

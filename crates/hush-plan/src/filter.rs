@@ -15,6 +15,7 @@ mod code;
 mod condition;
 mod grain;
 mod lanes;
+mod search;
 mod term;
 
 use hush_params::{ParamSet, noise, presets};
@@ -36,6 +37,7 @@ use crate::fetch::{and, conjuncts};
 use crate::layout::Needs;
 use crate::one_hot::compile_by_keys;
 use crate::packing::slots::{FILTER_PRIME, has_slots};
+use crate::plan::Round;
 use crate::quantity::{Digits, Quantity};
 use crate::schema::cube::{Cube, Dimension};
 use crate::schema::file::SchemaError;
@@ -259,7 +261,7 @@ impl Needs {
 
 const OTHER_CONDITION: &str = "its condition is not made of clear conditions and comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
 const NO_ROW: &str = "no row can match its condition";
-const OTHER_SUMS: &str =
+pub(crate) const OTHER_SUMS: &str =
     "it is not made of sums of what the schema measures, in groups of columns for \"filter\"";
 
 /// A question whose conditions flags decide.
@@ -288,7 +290,7 @@ pub(crate) struct Asked {
 pub(crate) fn compile(
     schema: &Schema,
     shape: &FilterShape,
-    query: &Query,
+    (query, round): (&Query, Option<&Round>),
     rows: u64,
 ) -> Result<Asked, &'static str> {
     let conditions = query.filter.iter().flat_map(conjuncts);
@@ -314,7 +316,7 @@ pub(crate) fn compile(
     let choices: [&dyn Fn(&String) -> bool; 3] = [&is_key, &|name| is_key(name) || is_free(name), &is_used];
     let (declared, cube, keys, on_cells) = choices
         .into_iter()
-        .find_map(|is_axis| on_cells((schema, shape), (&rest, &hidden), rows, is_axis))
+        .find_map(|is_axis| on_cells((schema, shape), (&rest, &hidden, round), rows, is_axis))
         .ok_or(OTHER_SUMS)?;
     // What the columns of cells decide leaves cells out, and takes no factor.
     let is_of_cells = |member: &Expr| {
@@ -349,13 +351,16 @@ pub(crate) fn compile(
 /// A query without its condition, on the cells of some of the columns that have flags, in each group of the clear columns that it reads.
 fn on_cells(
     (schema, shape): (&Schema, &FilterShape),
-    (query, conditions): (&Query, &[&Expr]),
+    (query, conditions, round): (&Query, &[&Expr], Option<&Round>),
     rows: u64,
     is_axis: &dyn Fn(&String) -> bool,
 ) -> Option<(Cube, CubeShape, Vec<String>, OnCells)> {
     let by = schema.all_filters().into_iter().filter(|by| is_axis(&by.column));
-    let by: Vec<Dimension> = by.map(|by| grain::coarsest(schema, query, conditions, by)).collect();
-    let cube = cells_of(schema, shape, &by)?;
+    let in_round = |by: &Dimension| round.and_then(|round| round.dimension(&by.column));
+    let by = by.map(|by| in_round(&by).unwrap_or_else(|| grain::coarsest(schema, query, conditions, by)));
+    let by: Vec<Dimension> = by.collect();
+    let mut cube = cells_of(schema, shape, &by)?;
+    round.into_iter().for_each(|round| round.mark(&mut cube));
     let declared = Cube { by, sum: schema.all_measures(), max_cell_rows: None };
     let (keys, on_cells) = compile_by_keys(schema, (&declared, &cube), query, rows)?;
     Some((declared, cube, keys, on_cells))

@@ -71,7 +71,7 @@ pub use limits::{Facet, Limits, Shown, WayName};
 pub use nearest::nearest;
 pub use needs::{factors_left_out, needs_of, read_by_owner};
 pub use packing::{Packing, Stored};
-pub use physical::plan_query;
+pub use physical::{plan_query, plan_round};
 pub use plan::{OwnerPlan, QueryPlan, ServerPlan};
 pub use quantity::Quantity;
 pub use schema::{ColumnType, Protection, Schema};

@@ -16,6 +16,8 @@ pub struct Limits {
     pub hide: Shown,
     /// Whether to find for how many rows and which links other ways become quicker. It takes as long as planning, and only people read it.
     pub compares: bool,
+    /// Whether it is to be one question, whose answer says everything. Other ways ask again.
+    pub at_once: bool,
 }
 
 impl Default for Limits {
@@ -27,6 +29,7 @@ impl Default for Limits {
             way: None,
             hide: Shown::default(),
             compares: false,
+            at_once: false,
         }
     }
 }

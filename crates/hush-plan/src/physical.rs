@@ -18,7 +18,7 @@ use crate::error::PlanError;
 use crate::graph;
 use crate::leakage;
 use crate::limits::{Limits, Shown, WayName};
-use crate::plan::{PLAN_FORMAT, Predicate, QueryPlan, ServerPlan, Task};
+use crate::plan::{PLAN_FORMAT, Predicate, QueryPlan, Round, ServerPlan, Task};
 use crate::predict::{Price, Site};
 use crate::report::Way;
 use crate::schema::Schema;
@@ -46,9 +46,25 @@ pub fn plan_query(
     query: &Query,
     limits: &Limits,
 ) -> Result<QueryPlan, PlanError> {
+    plan_round(schema, encodings, site, (manifest, query, None), limits)
+}
+
+/// The same for a round of a search ([`OwnerPlan::search`](crate::OwnerPlan::search)), where it is one: such a question is put by the way that asks
+/// in rounds.
+///
+/// # Errors
+/// As [`plan_query`].
+pub fn plan_round(
+    schema: &Schema,
+    encodings: &[PrivateEncoding],
+    site: &Site,
+    (manifest, query, round): (&str, &Query, Option<&Round>),
+    limits: &Limits,
+) -> Result<QueryPlan, PlanError> {
+    let limits = &Limits { way: round.map_or(limits.way, |_| Some(WayName::Filter)), ..*limits };
     let catalog = Catalog::new(schema, encodings, site.shape.rows())?;
     let hide = limits.hide.union(schema.allow.others());
-    let case = &Case { schema, catalog: &catalog, query, limits, hide, shape: &site.shape };
+    let case = &Case { schema, catalog: &catalog, query, limits, hide, shape: &site.shape, round };
     let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
     let planner = Planner { schema, encodings, public, site, manifest, query, limits };
     let Proposals { all, refusals } = ways::proposals(case)?;
@@ -92,7 +108,7 @@ pub(crate) fn price_query(
     let limits = &Limits::default();
     let catalog = Catalog::new(schema, encodings, site.shape.rows())?;
     let hide = schema.allow.others();
-    let case = &Case { schema, catalog: &catalog, query, limits, hide, shape: &site.shape };
+    let case = &Case { schema, catalog: &catalog, query, limits, hide, shape: &site.shape, round: None };
     let public = encodings.iter().map(|encoding| encoding.public.clone()).collect();
     let planner = Planner { schema, encodings, public, site, manifest: "", query, limits };
     let Proposals { all, refusals } = ways::proposals(case)?;

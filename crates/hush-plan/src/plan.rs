@@ -7,6 +7,7 @@ mod predicate;
 mod products;
 mod query;
 mod run;
+mod search;
 mod server;
 
 pub use crate::aggregates::{
@@ -21,6 +22,7 @@ pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, P
 pub use products::{Factor, ProductSum, ProductsTask};
 pub use query::QueryPlan;
 pub use run::{Cut, Key, Opens, Rank, RankAt, RunQuery, SegmentsQuery};
+pub use search::{Round, Search};
 pub use server::{
     AggregateTask, EncryptedSum, Mask, PLAN_FORMAT, PlanReadFault, RowsTask, RunRead, RunTask, ServerPlan,
     SlotExpr, Task, is_integer,

@@ -76,7 +76,12 @@ pub(crate) fn of_query(
             );
             say(Actor::ServerEncrypted, vec![multiply]);
             let decrypt = "decrypt the sums, and put the limbs of each together".to_owned();
-            say(Actor::Owner, vec![decrypt, "put the rest of the question to them".to_owned()]);
+            let rounds = owner.search.as_ref().map(|search| {
+                let (rounds, column) = (search.rounds, &search.column);
+                format!("in {rounds} rounds see in which values of {column} the wanted places lie")
+            });
+            let rest = "put the rest of the question to them".to_owned();
+            say(Actor::Owner, [decrypt].into_iter().chain(rounds).chain([rest]).collect());
         }
         Task::Rows(task) => {
             let limit = task.limit.map(|limit| format!("stop after {limit} rows"));

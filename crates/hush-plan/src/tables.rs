@@ -104,6 +104,7 @@ pub(crate) fn refusal(schema: &Schema, encodings: &[PrivateEncoding], rows: u64,
         limits: &limits,
         hide: Shown::default(),
         shape: &site.shape,
+        round: None,
     };
     match ways::on_ciphertexts(&case) {
         Ok(_) => panic!("{text} has an answer"),

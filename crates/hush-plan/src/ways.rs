@@ -21,7 +21,7 @@ use sqlparser::ast::Expr;
 use crate::catalog::Catalog;
 use crate::error::PlanError;
 use crate::limits::{Limits, Shown, WayName};
-use crate::plan::{OwnerPlan, Task};
+use crate::plan::{OwnerPlan, Round, Task};
 use crate::predict::{TableShape, bytes_of};
 use crate::report::Cost;
 use crate::schema::Schema;
@@ -54,6 +54,8 @@ pub(crate) struct Case<'a> {
     pub(crate) hide: Shown,
     /// How the table lies in files.
     pub(crate) shape: &'a TableShape,
+    /// The round of a search, where it is one.
+    pub(crate) round: Option<&'a Round>,
 }
 
 impl Case<'_> {

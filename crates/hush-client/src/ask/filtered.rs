@@ -2,10 +2,13 @@
 //! Questions whose condition a server has evaluated on encrypted columns: it has multiplied flags, and added up the products. The sums become cells,
 //! as those of a cube do: a table in memory in which nothing is encrypted, and a row of which stands for many.
 
+use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, ProductsAnswer, product_runs};
 use hush_keys::PhaseLimit;
+use hush_plan::cube::CubeShape;
 use hush_plan::plan::{CellsQuery, FilteredSums, ProductsTask};
+use hush_plan::schema::Column;
 
 use super::cells::{are_of_some_rows, of_cells, read_part};
 use super::one_hot::{ClearGroups, clear_groups};
@@ -28,6 +31,43 @@ pub(super) fn merge(
     task: &ProductsTask,
     (answer, products): (&Answer<'_>, &ProductsAnswer<'_>),
 ) -> Result<RecordBatch, ClientError> {
+    let found = groups(asked, (cells, filtered), task, (answer, products))?;
+    if let Some(search) = &asked.owner.search
+        && !search.is_found(&found.shape, &found.rows())
+    {
+        return Err(ClientError::Answer { what: "its rounds do not agree with each other".into() });
+    }
+    let Groups { shape, keys, sums } = found;
+    let table_of_cells = of_cells(asked, (&shape, &sums), &keys, cells)?;
+    gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
+}
+
+/// Sums over cells, in each group of clear columns.
+pub(super) struct Groups {
+    pub(super) shape: CubeShape,
+    /// The clear columns, with a value for each group.
+    pub(super) keys: Vec<(Column, ArrayRef)>,
+    /// The sums of each group.
+    pub(super) sums: Vec<Sums>,
+}
+
+impl Groups {
+    /// The number of rows in each cell of each group.
+    pub(super) fn rows(&self) -> Vec<&[i128]> {
+        self.sums.iter().map(|sums| &*sums.rows).collect()
+    }
+}
+
+/// The cells of an answer.
+///
+/// # Errors
+/// As [`merge`].
+pub(super) fn groups(
+    asked: &Asked<'_>,
+    (cells, filtered): (&CellsQuery, &FilteredSums),
+    task: &ProductsTask,
+    (answer, products): (&Answer<'_>, &ProductsAnswer<'_>),
+) -> Result<Groups, ClientError> {
     let Asked { table, .. } = *asked;
     let ClearGroups { keys, rows } = match products.group_count {
         None if filtered.keys.is_empty() => {
@@ -60,9 +100,8 @@ pub(super) fn merge(
             false => Err(ClientError::Answer { what: "its sums are not those of its rows".into() }),
         }
     });
-    let groups = groups.collect::<Result<Vec<Sums>, ClientError>>()?;
-    let table_of_cells = of_cells(asked, (&shape, &groups), &keys, cells)?;
-    gathered::grouped_here(&table_of_cells, asked.owner, cells.predicate.as_ref(), &cells.task)
+    let sums = groups.collect::<Result<Vec<Sums>, ClientError>>()?;
+    Ok(Groups { shape, keys, sums })
 }
 
 /// What each sum of a task is over all runs of chunks, of so many groups one after another.

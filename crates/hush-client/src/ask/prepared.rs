@@ -2,8 +2,8 @@
 //! A query in two halves that need not meet: the owner plans, others evaluate wherever they are, the owner opens the answer.
 
 use hush_exec::answer::Answer;
-use hush_plan::QueryPlan;
 use hush_plan::plan::Task;
+use hush_plan::{Limits, QueryPlan};
 use hush_remote::{Progress, Silent};
 use hush_table::Digest;
 
@@ -52,6 +52,18 @@ impl PreparedQuery {
         gathered.map(|plan| Self::new(plan, self.phases.clone())).transpose()
     }
 
+    /// The query after others of which so many bytes have crossed.
+    pub(super) fn after(self, moved: Moved) -> Self {
+        Self { moved, ..self }
+    }
+
+    /// What was booked, and the bytes that have crossed with an answer.
+    pub(super) fn so_far(self, answer: &[u8]) -> (Phases, Moved) {
+        let Moved { up, down } = self.moved;
+        let moved = Moved { up: up + self.request.len() as u64, down: down + answer.len() as u64 };
+        (self.phases, moved)
+    }
+
     /// Does a step of the query, and books its time.
     pub(super) fn time<T>(&mut self, phase: &'static str, step: impl FnOnce(&[u8]) -> T) -> T {
         self.phases.time(phase, || step(&self.request))
@@ -65,7 +77,8 @@ impl OwnedTable {
     /// As [`OwnedTable::plan`].
     pub fn prepare(&self, sql: &str) -> Result<PreparedQuery, ClientError> {
         let mut phases = Phases::default();
-        let plan = phases.time("plan", || self.plan(sql))?;
+        let limits = Limits { at_once: true, ..self.limits };
+        let plan = phases.time("plan", || self.plan_within(sql, &limits))?;
         self.prepared(plan, phases, &Silent)
     }
 

@@ -21,6 +21,8 @@ pub struct Axis {
     nullable: bool,
     grain: Grain,
     kind: ColumnType,
+    /// Whether its cells are told apart for places of the order alone (`crate::filter`).
+    pub(crate) is_searched: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +112,7 @@ impl Axis {
             }
         };
         let grain = if *grain == Grain::Calendar { Grain::Each } else { grain.clone() };
-        Ok(Self { column: name.clone(), places, nullable: column.nullable, grain, kind })
+        Ok(Self { column: name.clone(), places, nullable: column.nullable, grain, kind, is_searched: false })
     }
 
     /// Cells, that of missing values among them.
@@ -177,6 +179,14 @@ impl Axis {
                 CellValues::Between { low, high }
             }
             (Place::Units(units), _) => CellValues::Between { low: units, high: units },
+        }
+    }
+
+    /// The first and the last number of a cell, in units.
+    pub(crate) fn bounds(&self, cell: usize) -> Option<(i128, i128)> {
+        match self.values(cell) {
+            CellValues::Between { low, high } => Some((low, high)),
+            CellValues::Missing | CellValues::Text(_) => None,
         }
     }
 

@@ -4,9 +4,12 @@
 use sqlparser::ast::{BinaryOperator, Expr};
 
 use super::Axis;
+use crate::aggregates::{Aggregate, FromSums};
 use crate::error::{Clause, PlanError};
 use crate::final_sql::{self, Replacement};
+use crate::plan::RankAt;
 use crate::schema::cube::Grain;
+use crate::sql::functions::aggregate;
 use crate::sql::{CalendarPart, Query, bare, column_name, columns_of, constant_units};
 
 /// Whether every expression of a query has one value for all values of a cell.
@@ -24,7 +27,7 @@ pub(crate) fn is_constant(axis: &Axis, expr: &Expr) -> bool {
         if is_of_axis(axis, part) {
             return Err(stray());
         }
-        let is_whole = is_boundary(axis, part) || is_calendar_part(axis, part);
+        let is_whole = is_boundary(axis, part) || is_calendar_part(axis, part) || is_of_order(axis, part);
         Ok(is_whole.then(|| Replacement { column: "x".to_owned(), is_int: false }))
     });
     walked.is_ok()
@@ -59,6 +62,19 @@ fn is_boundary(axis: &Axis, expr: &Expr) -> bool {
         Expr::Between { expr, low, high, .. } => is_of_axis(axis, expr) && at(low, false) && at(high, true),
         _ => false,
     }
+}
+
+/// A value at a place of the order, where cells are told apart for these, and the number of values.
+fn is_of_order(axis: &Axis, expr: &Expr) -> bool {
+    let call = if axis.is_searched { aggregate(expr).and_then(Result::ok) } else { None };
+    call.is_some_and(|call| {
+        let is_alone = matches!(call.arguments.as_slice(), [only] if is_of_axis(axis, only));
+        let is_known = call.aggregate == Aggregate::FromSums(FromSums::Count);
+        is_alone
+            && !call.distinct
+            && call.filter.is_none()
+            && (is_known || RankAt::of(call.aggregate).is_some())
+    })
 }
 
 /// The year, the quarter or the month of a date, where cells are of no more than that.

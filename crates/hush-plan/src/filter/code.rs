@@ -13,6 +13,8 @@
 //!
 //! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
 
+mod levels;
+
 use sqlparser::ast::Expr;
 
 use super::term::Term;
@@ -152,6 +154,11 @@ impl Code {
             Values::Condition { .. } => 2,
             Values::Texts(texts) => texts.len() as u64,
         }
+    }
+
+    /// The largest value, of numbers.
+    pub(crate) fn high(&self) -> i128 {
+        self.low() + i128::from(self.count()) - 1
     }
 
     /// Whether values have an order that flags know.

@@ -15,14 +15,18 @@ use crate::schema::units::column_bounds;
 use crate::schema::{ColumnType, Schema};
 use crate::sql::{Query, changes, columns_of, constant_units};
 
+/// How many times as many cells a condition is worth that leaves cells out.
+const MORE_CELLS: usize = 4;
+
 /// The dimension with as few cells as a query tells apart, and those of its conditions that are on this column alone: then they leave cells out.
 pub(super) fn coarsest(schema: &Schema, query: &Query, conditions: &[&Expr], by: Dimension) -> Dimension {
     let own =
         conditions.iter().filter(|condition| columns_of(condition).iter().all(|name| *name == by.column));
     let with_own = Query { filter: own.copied().cloned().reduce(and), ..query.clone() };
     let (with_own, alone) = (fewest(schema, &with_own, &by), fewest(schema, query, &by));
-    let is_small = |(cells, _): &(usize, Dimension)| *cells <= MAX_FILTER_CELLS as usize;
-    with_own.filter(is_small).or(alone).map_or(by, |(_, by)| by)
+    // A factor less is not worth many more sums.
+    let few = alone.as_ref().map_or(MAX_FILTER_CELLS as usize, |(cells, _)| cells.saturating_mul(MORE_CELLS));
+    with_own.filter(|(cells, _)| *cells <= few).or(alone).map_or(by, |(_, by)| by)
 }
 
 /// The dimension of a column with the fewest cells on which expressions of a query are constant, and how many these are.

@@ -174,7 +174,9 @@ impl Planner<'_> {
         let server = self.server(proposal.task.clone(), proposal.filter.as_ref());
         let mut price = site.price(&server, &proposal.owner, &self.public, groups)?;
         price.bytes_down += proposal.clear_bytes;
-        Ok(price)
+        let rounds = proposal.owner.search.as_ref().filter(|search| search.round.is_none());
+        let rounds = rounds.map_or(1, |search| search.rounds);
+        Ok(price.times(rounds as u64))
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sorted runs in the owner's half of a plan: which blocks he opens, and where values lie in their order. A server sees none of it.
 
-use crate::aggregates::Fraction;
+use crate::aggregates::{Aggregate, Fraction, OrderFunction};
 use crate::sql::Query;
 
 /// What a question wants of a run.
@@ -74,6 +74,19 @@ pub enum RankAt {
 }
 
 impl RankAt {
+    /// The place of a function that is one value, or two next to one another; `None` for others.
+    pub(crate) fn of(aggregate: Aggregate) -> Option<Self> {
+        match aggregate {
+            Aggregate::Engine("min") => Some(Self::UpTo(Fraction { numerator: 0, denominator: 1 }, false)),
+            Aggregate::Engine("max") => Some(Self::Last),
+            Aggregate::Ordered(OrderFunction::QuantileCont(part)) => Some(Self::Between(part)),
+            Aggregate::Ordered(OrderFunction::QuantileDisc { part, descending }) => {
+                Some(Self::UpTo(part, descending))
+            }
+            _ => None,
+        }
+    }
+
     /// The first and the last place that the value of a group of `count` values, at least one, is made of.
     pub fn places(self, count: u64) -> (u64, u64) {
         let last = count.saturating_sub(1);

@@ -22,6 +22,16 @@ impl Price {
         link.map_or(0.0, |speed| (self.bytes_up + self.bytes_down) as f64 / speed)
     }
 
+    /// So many times the price.
+    pub(crate) fn times(self, count: u64) -> Self {
+        Self {
+            server_s: self.server_s * count as f64,
+            owner_s: self.owner_s * count as f64,
+            bytes_up: self.bytes_up * count,
+            bytes_down: self.bytes_down * count,
+        }
+    }
+
     /// Seconds of all.
     pub(crate) fn seconds(&self, link: Option<f64>) -> f64 {
         self.server_s + self.owner_s + self.link_s(link)

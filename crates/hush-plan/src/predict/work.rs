@@ -60,7 +60,9 @@ impl Work {
         self.counts().into_iter().zip(other.counts()).for_each(|(mine, theirs)| *mine += *theirs);
     }
 
-    pub(super) fn times(mut self, count: u64) -> Self {
+    /// So many times the work.
+    #[must_use]
+    pub fn times(mut self, count: u64) -> Self {
         self.counts().into_iter().for_each(|mine| *mine *= count);
         self
     }

@@ -15,7 +15,7 @@ use sqlparser::ast::{Expr, Ident, VisitMut, VisitorMut};
 
 use super::cut::{CUTS_OF_A_DOUBLE, cuts_of};
 use super::{RunForm, RunShape};
-use crate::aggregates::{Aggregate, FromSums, OrderFunction};
+use crate::aggregates::{Aggregate, FromSums};
 use crate::cube::view_of;
 use crate::fetch::conjuncts;
 use crate::grouped::{self, Grouped};
@@ -240,18 +240,10 @@ impl<'a> Scan<'a> {
     /// Reads a call; `None` where segments do not tell its value.
     fn read_call(&mut self, call: &Call) -> Option<()> {
         let of_by = matches!(call.arguments.as_slice(), [only] if self.asking.is_by(bare(only)));
-        let at = match call.aggregate {
-            _ if !of_by || call.distinct => None,
-            Aggregate::Engine("max") => Some(RankAt::Last),
-            Aggregate::Ordered(OrderFunction::QuantileCont(part)) => Some(RankAt::Between(part)),
-            Aggregate::Ordered(OrderFunction::QuantileDisc { part, descending }) => {
-                Some(RankAt::UpTo(part, descending))
-            }
-            _ => None,
-        };
         // The first value of a segment stands for it, and MIN wants no other.
-        let is_known = matches!(call.aggregate, Aggregate::Engine("min"))
-            || call.aggregate == Aggregate::FromSums(FromSums::Count);
+        let is_least = matches!(call.aggregate, Aggregate::Engine("min"));
+        let at = RankAt::of(call.aggregate).filter(|_| of_by && !call.distinct && !is_least);
+        let is_known = is_least || call.aggregate == Aggregate::FromSums(FromSums::Count);
         if let Some(at) = at {
             let condition = call.filter.as_ref().map(|filter| {
                 let known = self.conditions.iter().position(|known| known == filter);

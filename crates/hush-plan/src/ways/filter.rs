@@ -11,20 +11,23 @@ use super::prepared::on_sums;
 use super::{Case, Proposal, cost, sums};
 use crate::bounds::Bounds;
 use crate::conditions::predicate;
+use crate::cube::CubeShape;
 use crate::derived::named;
 use crate::error::PlanError;
 use crate::filter::{
-    Asked, FilterShape, Space, SumOfCells, Term, compile, elements_of_limbs, limb_of, mask_log2, space_of,
+    Asked, FilterShape, OTHER_SUMS, Space, SumOfCells, Term, compile, elements_of_limbs, limb_of, mask_log2,
+    space_of,
 };
 use crate::leakage::{list, numbered};
 use crate::limits::WayName;
 use crate::plan::{
     CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, Predicate, ProductSum, ProductsTask,
-    ShareOfCell, Task,
+    Search, ShareOfCell, Task,
 };
 use crate::quantity::{Digits, Quantity};
 use crate::report::Cost;
-use crate::sql::quoted;
+use crate::schema::Schema;
+use crate::sql::{Query, quoted};
 use crate::{EncodingId, PrivateEncoding};
 
 /// Most sums of a question.
@@ -49,7 +52,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let shape = FilterShape::of(case.schema).ok().filter(|shape| !shape.is_empty());
     let shape = shape.ok_or("the schema declares no filter")?.of_table(case.schema, &measured(case));
     let (schema, named) = (&*case.schema.with_derived(), named(case.schema, case.query));
-    let asked = compile(schema, &shape, &named, case.catalog.rows())?;
+    let (asked, search) = asked(case, (schema, &shape, &named))?;
     let Asked { filter, condition, masks, keys, by, shape, cells, on_cells } = asked;
     let measured = shape.quantities();
     let lanes = &shape.lanes;
@@ -58,7 +61,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let mut bounds = Bounds::default();
     let grouped = on_cells.grouped;
     let at = (0, axes, on_cells.count);
-    let rest = crate::sql::Query { filter: None, ..named.into_owned() };
+    let rest = Query { filter: None, ..named.into_owned() };
     let on_rest = &Case { schema, query: &rest, ..*case };
     let cells_query = on_sums(on_rest, (&grouped, &on_cells.lanes), row_of, at, &mut bounds)
         .ok_or("its sums could pass the bits that they have")?;
@@ -70,22 +73,15 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let Space { degree, .. } = builder.space()?;
     let (task, sums, mut cost) = builder.finish()?;
     let task = with_keys(case, (task, degree as u64), &keys, &mut cost);
-    let mut ids: Vec<u32> = task.columns.iter().map(|id| id.0).collect();
-    ids.sort_unstable();
-    let mut tells = vec![format!(
-        "that encoded columns {} are combined, and how; when the same are combined again",
-        numbered(&ids)
-    )];
-    tells.extend(task.masks.iter().map(|condition| format!("which rows match {condition}, within that")));
-    if !keys.is_empty() {
-        tells.push(format!("that rows are grouped by {}, and the size of each group", list(&keys)));
-    }
+    let tells = tells(&task, &keys, search.as_ref());
     let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
+    let rounds = search.as_ref().map_or_else(String::new, |search| format!(", in {} rounds", search.rounds));
     let own = OwnQuery { clear: vec![], encrypted: vec![], sealed: vec![], query: case.query.clone() };
     let owner = OwnerPlan {
         aggregates: grouped.outputs,
         own: Some(own),
         cells: Some(cells_query),
+        search,
         filtered: Some(FilteredSums { by, measured, keys, sums, is_masked }),
         bounds,
         final_sql: grouped.final_sql,
@@ -93,7 +89,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     };
     Ok(Proposal {
         name: WayName::Filter,
-        what: format!("the server evaluates the condition, degree {degree}, without keys"),
+        what: format!("the server evaluates the condition, degree {degree}, without keys{rounds}"),
         task: Task::Products(task),
         filter,
         owner,
@@ -101,6 +97,50 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
         clear_bytes: 0,
         tells,
     })
+}
+
+/// What the server learns from a task, which of a search is one of many that the last round may be.
+fn tells(task: &ProductsTask, keys: &[String], search: Option<&Search>) -> Vec<String> {
+    let mut ids: Vec<u32> = task.columns.iter().map(|id| id.0).collect();
+    ids.sort_unstable();
+    let ids = numbered(&ids);
+    let combined = match search {
+        None => format!("that encoded columns {ids} are combined, and how; when the same are combined again"),
+        Some(Search { rounds, .. }) => format!(
+            "that encoded columns are combined in {rounds} rounds, and how, in the last one for example {ids}; which a later round combines hangs \
+             on what the rounds before have found; when the same are combined again"
+        ),
+    };
+    let masks = task.masks.iter().map(|condition| format!("which rows match {condition}, within that"));
+    let groups = (!keys.is_empty())
+        .then(|| format!("that rows are grouped by {}, and the size of each group", list(keys)));
+    std::iter::once(combined).chain(masks).chain(groups).collect()
+}
+
+/// The question as conditions and cells, and how places of the order are searched for, where they are.
+fn asked(
+    case: &Case<'_>,
+    (schema, shape, query): (&Schema, &FilterShape, &Query),
+) -> Result<(Asked, Option<Search>), String> {
+    let rows = case.catalog.rows();
+    let found = compile(schema, shape, (query, case.round), rows);
+    if found.as_ref().is_err_and(|why| *why == OTHER_SUMS) && case.round.is_none() && !case.limits.at_once {
+        let search = Search::of(shape, query);
+        let sample = search.as_ref().and_then(|search| search.sample(schema));
+        if let (Some(search), Some(sample)) = (search, sample) {
+            let asked = compile(schema, shape, (query, Some(&sample)), rows)?;
+            return if search.is_all_of(query, &asked) {
+                Ok((asked, Some(search)))
+            } else {
+                Err(OTHER_SUMS.to_owned())
+            };
+        }
+    }
+    let search = case.round.and_then(|round| {
+        let search = Search::of(shape, query)?;
+        Some(Search { round: Some(round.clone()), ..search })
+    });
+    Ok((found?, search))
 }
 
 /// What every part of a table has in limbs.
@@ -252,7 +292,7 @@ impl<'a, 'c> Builder<'a, 'c> {
     }
 
     /// The sums that a query on cells reads: rows, and the limbs of each lane.
-    fn sums(&mut self, shape: &crate::cube::CubeShape, query: &CellsQuery) -> Result<(), String> {
+    fn sums(&mut self, shape: &CubeShape, query: &CellsQuery) -> Result<(), String> {
         let mut measures: Vec<Measure> = Vec::new();
         for (read, lane) in query.lanes.iter().enumerate() {
             let lane = shape.lanes.get(*lane);
