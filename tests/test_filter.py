@@ -262,6 +262,8 @@ def test_places_of_the_order(hush, table, tmp_path, small_key):
     by_calendar = "calendar" in (tmp_path / "t.schema.toml").read_text(encoding="utf-8")
     if not by_calendar:
         hush("delete", "T", "WHERE key % 7 = 3", *small_key)
+    by_any = lambda query, *way: hush("query", "T", query, *way, "--format", "csv", *small_key).stdout
+    by_fetch = lambda query: by_any(query, "--way", "fetch")
     places = ["MIN(day)", "MAX(day)", "MEDIAN(day)", "QUANTILE_DISC(day, 0.9)", "PERCENTILE_CONT(0.1) WITHIN GROUP (ORDER BY day)", "COUNT(day)", "COUNT(*)"]
 
     def ask():
@@ -273,9 +275,11 @@ def test_places_of_the_order(hush, table, tmp_path, small_key):
         query = f"SELECT {', '.join(named)} FROM t WHERE {where}{order}"
         done = hush("query", "T", query, "--way", "filter", "--format", "csv", *small_key, status=None)
         if done.returncode:
-            assert re.match("HUSH-P030.*(encrypted columns, and|no row can match)", done.stderr), (query, done.stderr)
+            # Places in groups of a hidden column, or all over the days, take more sums than a server makes; another way answers if none is asked for.
+            assert re.match("HUSH-P030.*(encrypted columns, and|no row can match|not made of sums)|HUSH-E04[02]", done.stderr), (query, done.stderr)
+            assert by_any(query) == by_fetch(query), query
             return False
-        assert done.stdout == hush("query", "T", query, "--way", "fetch", "--format", "csv", *small_key).stdout, query
+        assert done.stdout == by_fetch(query), query
         return True
 
     until(ask, answered=3 if by_calendar else 8, within=100)
