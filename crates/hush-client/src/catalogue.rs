@@ -2,25 +2,27 @@
 //! Questions about several tables: joins, sub-queries, WITH and set operations.
 //!
 //! The owner's query engine plans the question over empty tables, and moves conditions down to the tables that they are on. Each table that it reads is
-//! then asked an ordinary question of its own: the columns that the plan reads, under the conditions that the table alone decides. What came back
-//! takes the tables' places, and the engine does the rest here.
+//! then asked an ordinary question of its own: the columns that the plan reads, or groups of them with what is added up of a group, under the conditions
+//! that the table alone decides. What came back takes the tables' places, and the engine does the rest here.
 //!
 //! ```text
-//!   SQL ─ hush_plan::sql::several ─▶ plan over empty tables ─▶ one question for each table ─ OwnedTable ─▶ rows
-//!                                           └───────────────── the same plan over these rows ◀──────────────┘
+//!   SQL ─ hush_plan::sql::several ─▶ plan over empty tables ─▶ one question for each table ─ OwnedTable ─▶ rows or groups
+//!                                           └───────────────── the same plan over these ◀────────────────────┘
 //! ```
 //!
-//! *Invariants.* A server gets nothing but questions about its own table, planned as any other, under conditions that the question states of this table. A condition that was moved down is evaluated here once
-//! more, so that no result depends on which ones were.
+//! *Invariants.* A server gets nothing but questions about its own table, planned as any other, under conditions that the question states of this table. A condition on rows that was moved down is evaluated here
+//! once more, so that no result depends on which ones were.
 //!
 //! *Non-goals.* Joins on ciphertexts.
 
 mod answered;
 mod conditions;
 mod faults;
+mod groups;
 mod planned;
 mod questions;
 mod rules;
+mod scan;
 mod stated;
 
 #[cfg(test)]
@@ -29,16 +31,22 @@ mod tests;
 use std::collections::BTreeSet;
 
 use arrow::record_batch::RecordBatch;
+use hush_plan::WayName;
 use hush_remote::Progress;
 
+use self::groups::Gain;
 use self::planned::Planned;
 use self::questions::Question;
+use self::scan::Scan;
 use crate::account::{Moved, Phases};
 use crate::ask::Outcome;
 use crate::error::ClientError;
 use crate::explain::Explanation;
 use crate::machine::ProfileInUse;
 use crate::table::OwnedTable;
+
+/// How much quicker groups have to be than rows. Predictions are hardly better.
+const CLEARLY: f64 = 1.3;
 
 /// Tables to put one question to. All of them are their owner's, with keys at hand.
 pub struct Catalogue<'a> {
@@ -67,7 +75,7 @@ pub struct TableAnswer {
     pub table: String,
     /// The question.
     pub sql: String,
-    /// Rows that came back.
+    /// Rows or groups that came back.
     pub rows: usize,
     /// Its costs. Its rows went into the result.
     pub outcome: Outcome,
@@ -118,13 +126,23 @@ impl<'a> Catalogue<'a> {
     /// Asks a question about several tables.
     ///
     /// # Cost
-    /// Memory: the columns that it reads of each table, of the rows that the conditions on this table alone leave, and what the join makes of them.
+    /// Memory: the columns that it reads of each table, of the rows that the conditions on this table alone leave or of their groups, and what the join makes
+    /// of them.
     ///
     /// # Errors
     /// [`ClientError::Plan`] and [`ClientError::Tables`] before anything is sent; those of [`OwnedTable::ask`]; [`ClientError::Finish`].
     pub fn ask(&self, sql: &str, progress: &dyn Progress) -> Result<CatalogueOutcome, ClientError> {
+        self.ask_for(sql, &|rows, groups| self.saved(rows, groups), progress)
+    }
+
+    fn ask_for(
+        &self,
+        sql: &str,
+        gain: Gain<'_>,
+        progress: &dyn Progress,
+    ) -> Result<CatalogueOutcome, ClientError> {
         let mut phases = Phases::default();
-        let (planned, questions) = phases.time("plan", || self.questions(sql))?;
+        let (planned, questions) = phases.time("plan", || self.questions(sql, gain))?;
         let mut answers: Vec<TableAnswer> = Vec::with_capacity(questions.len());
         let mut moved = Moved::default();
         for question in questions {
@@ -157,7 +175,7 @@ impl<'a> Catalogue<'a> {
         threads: usize,
         profile: &ProfileInUse,
     ) -> Result<CatalogueExplanation, ClientError> {
-        let (planned, questions) = self.questions(sql)?;
+        let (planned, questions) = self.questions(sql, &|rows, groups| self.saved(rows, groups))?;
         let questions = questions.into_iter().map(|question| {
             let explanation = question.table.explain(&question.sql, None, threads, profile.clone())?;
             let table = question.table.half.schema.table.clone();
@@ -167,14 +185,11 @@ impl<'a> Catalogue<'a> {
     }
 
     /// The plan of a question, and what its tables are asked; equal questions once.
-    fn questions(&self, sql: &str) -> Result<(Planned, Vec<Question<'a>>), ClientError> {
-        let mut planned = Planned::new(&self.tables, sql)?;
+    fn questions(&self, sql: &str, gain: Gain<'_>) -> Result<(Planned, Vec<Question<'a>>), ClientError> {
+        let mut planned = Planned::new(&self.tables, sql, gain)?;
         let mut questions: Vec<Question<'a>> = Vec::new();
         for scan in &mut planned.scans {
-            let table = self.tables.iter().find(|table| table.half.schema.table == scan.table);
-            let table =
-                table.ok_or(ClientError::Internal { what: "a plan reads a table that nobody gave" })?;
-            let question = Question::new(table, scan)?;
+            let question = self.question(scan)?;
             let known = questions
                 .iter()
                 .position(|known| known.sql == question.sql && known.table.half.schema.table == scan.table);
@@ -184,5 +199,23 @@ impl<'a> Catalogue<'a> {
             }
         }
         Ok((planned, questions))
+    }
+
+    fn question(&self, scan: &Scan) -> Result<Question<'a>, ClientError> {
+        let table = self.tables.iter().find(|table| table.half.schema.table == scan.table);
+        let table = table.ok_or(ClientError::Internal { what: "a plan reads a table that nobody gave" })?;
+        Question::new(table, scan)
+    }
+
+    /// Seconds that groups save, where a table's server can make them: rows that come back may as well be grouped by the plan.
+    fn saved(&self, rows: &Scan, groups: &Scan) -> Option<f64> {
+        let groups = self.question(groups).ok()?.plan;
+        if matches!(groups.way, WayName::Fetch | WayName::Gather | WayName::Rows) {
+            return None;
+        }
+        // As where one way alone is allowed, and it gives no rows.
+        let Ok(rows) = self.question(rows) else { return Some(f64::INFINITY) };
+        let rows = rows.plan.seconds;
+        (groups.seconds * CLEARLY < rows).then_some(rows - groups.seconds)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{Field, Int64Type, Schema as ArrowSchema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::tree_node::Transformed;
 use datafusion::datasource::{MemTable, provider_as_source};
@@ -14,7 +14,8 @@ use datafusion::logical_expr::{LogicalPlan, TableScan};
 use datafusion::physical_plan::collect;
 use hush_table::CHUNK_ROWS;
 
-use super::planned::{Planned, Scan};
+use super::planned::Planned;
+use super::scan::Scan;
 use crate::error::ClientError;
 
 /// The result of a plan whose questions have these answers.
@@ -87,8 +88,9 @@ fn named(schema: &ArrowSchema) -> Vec<String> {
 /// [`ClientError::Internal`] where a value has another type and would not be the same in the plan's.
 fn rows(scan: &Scan, answer: &[RecordBatch]) -> Result<(SchemaRef, Vec<RecordBatch>), ClientError> {
     let other = || ClientError::Internal { what: "a question about one table has an answer of another form" };
-    let schema = Arc::new(ArrowSchema::new(scan.columns.clone()));
-    if scan.columns.is_empty() {
+    let fields: Vec<Field> = scan.outputs.iter().map(|(_, field)| field.clone()).collect();
+    let schema = Arc::new(ArrowSchema::new(fields));
+    if scan.outputs.is_empty() {
         let count = answer.iter().find(|batch| batch.num_rows() == 1).map(|batch| batch.columns().to_vec());
         let count = count.and_then(|columns| columns.into_iter().next()).ok_or_else(other)?;
         let count = count.as_primitive_opt::<Int64Type>().map(|count| count.value(0)).ok_or_else(other)?;
@@ -96,19 +98,29 @@ fn rows(scan: &Scan, answer: &[RecordBatch]) -> Result<(SchemaRef, Vec<RecordBat
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let batch = |batch: &RecordBatch| {
-        if batch.num_columns() != scan.columns.len() {
+        if batch.num_columns() != schema.fields().len() {
             return Err(other());
         }
-        let columns = batch.columns().iter().zip(&scan.columns).map(|(column, field)| {
-            match column.data_type() == field.data_type() {
-                true => Ok(Arc::clone(column)),
-                false => cast_with_options(column, field.data_type(), &options).map_err(|_| other()),
+        let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
+            match (column.data_type(), field.data_type()) {
+                (found, wanted) if found == wanted => Ok(Arc::clone(column)),
+                // Decimals that are cut off would be another value.
+                (found, wanted) if places(found) > places(wanted) => Err(other()),
+                (_, wanted) => cast_with_options(column, wanted, &options).map_err(|_| other()),
             }
         });
         let columns = columns.collect::<Result<Vec<ArrayRef>, ClientError>>()?;
         Ok(RecordBatch::try_new(Arc::clone(&schema), columns)?)
     };
     Ok((Arc::clone(&schema), answer.iter().map(batch).collect::<Result<_, _>>()?))
+}
+
+/// Decimal places of a decimal.
+fn places(kind: &DataType) -> Option<i8> {
+    match kind {
+        DataType::Decimal128(_, places) | DataType::Decimal256(_, places) => Some(*places),
+        _ => None,
+    }
 }
 
 /// So many rows without columns.

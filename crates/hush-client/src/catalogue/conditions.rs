@@ -113,7 +113,7 @@ fn column(expr: &Expr, table: &ArrowSchema) -> Option<(String, DataType)> {
 }
 
 /// Whether every value of one type is one of the other.
-fn keeps(from: &DataType, to: &DataType) -> bool {
+pub(super) fn keeps(from: &DataType, to: &DataType) -> bool {
     use DataType::{Decimal128, Decimal256, Int64, LargeUtf8, Utf8, Utf8View};
     let digits = |kind: &DataType| match kind {
         Int64 => Some((19, 0)),
@@ -129,7 +129,7 @@ fn keeps(from: &DataType, to: &DataType) -> bool {
 }
 
 /// A constant as a column of this type is compared with.
-fn constant(expr: &Expr, kind: &DataType) -> Option<String> {
+pub(super) fn constant(expr: &Expr, kind: &DataType) -> Option<String> {
     use ScalarValue as S;
     Some(match (family(kind)?, folded(expr)?) {
         (Family::Truth, S::Boolean(Some(truth))) => truth.to_string().to_uppercase(),

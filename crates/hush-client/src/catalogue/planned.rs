@@ -10,16 +10,16 @@ use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableScan, TableSource};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use hush_encode::arrow_type;
 use hush_plan::sql::several;
 use hush_plan::{Protection, Schema};
 
-use super::conditions::render;
 use super::faults;
+use super::groups::{Gain, grouped};
 use super::rules::exact_rules;
+use super::scan::Scan;
 use super::stated::{Stated, stated};
 use crate::error::ClientError;
 use crate::finish::{common, without_tables};
@@ -36,29 +36,16 @@ pub(super) struct Planned {
     pub(super) notes: Vec<String>,
 }
 
-/// What a plan reads of one table.
-#[derive(Clone, Debug)]
-pub(super) struct Scan {
-    /// The table's name.
-    pub(super) table: String,
-    /// The columns that are read, under their names in the table. None where only rows are counted.
-    pub(super) columns: Vec<Field>,
-    /// Conditions that the question states of it and the engine has moved down to it, as SQL. They are evaluated above it all the same.
-    pub(super) conditions: Vec<String>,
-    /// Whether the engine has moved any condition down to it.
-    pub(super) is_narrowed: bool,
-    /// Rows that suffice, if not all are needed.
-    pub(super) fetch: Option<usize>,
-    /// The number of the question that answers it.
-    pub(super) answer: usize,
-}
-
 impl Planned {
-    /// Plans `sql` over these tables.
+    /// Plans `sql` over these tables, with groups in place of rows where something is gained by it.
     ///
     /// # Errors
     /// [`ClientError::Plan`]; [`ClientError::Tables`].
-    pub(super) fn new(tables: &[&OwnedTable], sql: &str) -> std::result::Result<Self, ClientError> {
+    pub(super) fn new(
+        tables: &[&OwnedTable],
+        sql: &str,
+        gain: Gain<'_>,
+    ) -> std::result::Result<Self, ClientError> {
         static COMMON: LazyLock<SessionState> = LazyLock::new(|| {
             let common = common();
             // Of an outer join whose sides were exchanged, this rule takes a condition on a column of one side for one on a column of the same
@@ -85,6 +72,7 @@ impl Planned {
             let settled = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
             let stated = stated(&settled)?;
             let plan = state.optimizer().optimize(settled, &state, |_, _| {})?;
+            let plan = grouped(plan, &stated, gain)?;
             let (plan, scans) = without_conditions(plan, &stated)?;
             // What the engine cannot run is refused before anything is asked.
             let trial = plan.clone().transform_up_with_subqueries(without_rows)?.data;
@@ -143,17 +131,7 @@ fn without_conditions(plan: LogicalPlan, stated: &Stated) -> Result<(LogicalPlan
     let mut scans = Vec::new();
     let plan = plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = node else { return Ok(Transformed::no(node)) };
-        let all = scan.source.schema();
-        let columns = match &scan.projection {
-            Some(places) => all.project(places)?.fields().iter().map(|field| (**field).clone()).collect(),
-            None => all.fields().iter().map(|field| (**field).clone()).collect(),
-        };
-        let table = scan.table_name.table().to_owned();
-        let moved = scan.filters.iter().flat_map(split_conjunction);
-        let written = moved.filter_map(|condition| render(condition, &all)).map(|text| (table.clone(), text));
-        let conditions = written.filter(|condition| stated.contains(condition)).map(|(_, text)| text);
-        let (conditions, is_narrowed) = (conditions.collect(), !scan.filters.is_empty());
-        scans.push(Scan { table, columns, conditions, is_narrowed, fetch: scan.fetch, answer: 0 });
+        scans.push(Scan::of(&scan, stated)?);
         let scan = TableScan { filters: Vec::new(), fetch: None, ..scan };
         Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
     })?;

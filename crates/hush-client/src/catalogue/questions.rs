@@ -3,8 +3,7 @@
 
 use hush_plan::{PlanError, QueryPlan};
 
-use super::conditions;
-use super::planned::Scan;
+use super::scan::Scan;
 use crate::error::ClientError;
 use crate::table::OwnedTable;
 
@@ -16,7 +15,7 @@ pub(super) struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// The question for a scan. A condition that the table's planner refuses is left to the engine.
+    /// The question for a scan. A condition on rows that the table's planner refuses is left to the engine.
     ///
     /// # Errors
     /// [`ClientError::Plan`]: the columns do not come back; or only near their values.
@@ -25,11 +24,12 @@ impl<'a> Question<'a> {
         let mut seen = std::collections::BTreeSet::new();
         conditions.retain(|condition| seen.insert(condition.clone()));
         let ask = |conditions: &[String]| {
-            let sql = select(scan, conditions);
+            let sql = scan.sql(conditions);
             table.plan(&sql).map(|plan| (sql, plan))
         };
         let planned = match ask(&conditions) {
-            Err(ClientError::Plan(_)) if !conditions.is_empty() => {
+            // Groups of other rows would be other groups.
+            Err(ClientError::Plan(_)) if !conditions.is_empty() && scan.keys.is_none() => {
                 conditions.retain(|condition| ask(std::slice::from_ref(condition)).is_ok());
                 ask(&conditions).or_else(|_| ask(&[]))
             }
@@ -41,18 +41,4 @@ impl<'a> Question<'a> {
             None => Ok(Self { table, sql, plan }),
         }
     }
-}
-
-fn select(scan: &Scan, conditions: &[String]) -> String {
-    let columns: Vec<String> = scan.columns.iter().map(|field| conditions::quoted(field.name())).collect();
-    let columns = if columns.is_empty() { "COUNT(*)".to_owned() } else { columns.join(", ") };
-    let mut sql = format!("SELECT {columns} FROM {}", conditions::quoted(&scan.table));
-    if !conditions.is_empty() {
-        sql.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
-    }
-    // With conditions above the scan, fewer rows than these could be left.
-    if let Some(rows) = scan.fetch.filter(|_| !scan.is_narrowed && !scan.columns.is_empty()) {
-        sql.push_str(&format!(" LIMIT {rows}"));
-    }
-    sql
 }

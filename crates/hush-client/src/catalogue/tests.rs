@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Conditions that tables decide against the query engine's own filter, and what a catalogue adds up against one table.
+//! Conditions that tables decide against the query engine's own filter, what a catalogue adds up against one table, and groups against rows.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn cells<T>(draw: &mut Draw, mut value: impl FnMut(&mut Draw) -> T) -> Vec<Optio
 }
 
 /// A table whose columns are clear, and its rows.
-fn table(draw: &mut Draw) -> (OwnedTable, RecordBatch) {
+fn table(draw: &mut Draw, name: &str) -> (OwnedTable, RecordBatch) {
     let money = |column: Vec<Option<i128>>, precision, scale| -> ArrayRef {
         Arc::new(Decimal128Array::from(column).with_precision_and_scale(precision, scale).unwrap())
     };
@@ -58,7 +58,7 @@ fn table(draw: &mut Draw) -> (OwnedTable, RecordBatch) {
         Arc::new(BooleanArray::from(cells(draw, |draw| draw.below(2) == 0))),
         Arc::new(StringArray::from(cells(draw, |draw| TEXTS[draw.below(TEXTS.len())]))),
     ];
-    let mut text = "format = 1\ntable = \"t\"\nstatus = \"approved\"\nmax_rows = 1000\n".to_owned();
+    let mut text = format!("format = 1\ntable = \"{name}\"\nstatus = \"approved\"\nmax_rows = 1000\n");
     for (name, kind) in COLUMNS {
         text += &format!("[columns.{name}]\ntype = \"{kind}\"\nnullable = true\nprotect = \"clear\"\n");
     }
@@ -109,7 +109,7 @@ fn ids(batches: &[RecordBatch]) -> Vec<i64> {
 #[test]
 fn conditions_that_a_table_decides_are_those_of_the_engine() {
     let mut draw = Draw::new();
-    let (table, rows) = table(&mut draw);
+    let (table, rows) = table(&mut draw, "t");
     let catalogue = Catalogue::new(vec![&table]).unwrap();
     let (mut moved, mut all) = (0, 0);
     for _ in 0..400 {
@@ -133,13 +133,13 @@ fn conditions_that_a_table_decides_are_those_of_the_engine() {
 #[test]
 fn a_rendered_condition_means_what_the_plan_means() {
     let mut draw = Draw::new();
-    let (table, rows) = table(&mut draw);
+    let (table, rows) = table(&mut draw, "t");
     let catalogue = Catalogue::new(vec![&table]).unwrap();
     let mut seen = 0;
     for _ in 0..200 {
         let condition = condition(&mut draw, 1);
         let (planned, questions) =
-            catalogue.questions(&format!("SELECT id FROM t WHERE {condition}")).unwrap();
+            catalogue.questions(&format!("SELECT id FROM t WHERE {condition}"), &|_, _| None).unwrap();
         assert_eq!(planned.scans.len(), 1);
         let Some((_, rendered)) = questions[0].sql.split_once(" WHERE ") else { continue };
         let of = |condition: &str| {
@@ -158,7 +158,7 @@ fn a_rendered_condition_means_what_the_plan_means() {
 #[test]
 fn statistics_of_several_pieces_are_exact() {
     let mut draw = Draw::new();
-    let (table, _) = table(&mut draw);
+    let (table, _) = table(&mut draw, "t");
     let catalogue = Catalogue::new(vec![&table]).unwrap();
     let functions = ["SUM", "AVG", "STDDEV", "VAR_POP", "COUNT", "SKEWNESS", "KURTOSIS"];
     // Sums of cubes of the last column have more than 76 digits.
@@ -182,4 +182,128 @@ fn statistics_of_several_pieces_are_exact() {
     let one = table.ask(distinct, &Silent).unwrap().batches;
     let several = catalogue.ask(distinct, &Silent).unwrap().batches;
     assert_eq!(format!("{:?}", one[0].columns()), format!("{:?}", several[0].columns()));
+}
+
+/// Joins, each with the aliases that it has.
+const JOINS: [(&str, &[&str]); 16] = [
+    ("t a", &["a"]),
+    ("t a JOIN u b ON a.n = b.n", &["a", "b"]),
+    ("t a JOIN u b ON a.n = b.id AND a.m < b.m", &["a", "b"]),
+    ("t a LEFT JOIN u b ON a.n = b.n AND b.b", &["a", "b"]),
+    ("t a RIGHT JOIN u b ON a.d = b.d", &["a", "b"]),
+    ("t a FULL JOIN u b ON a.n = b.n", &["a", "b"]),
+    ("t a CROSS JOIN u b", &["a", "b"]),
+    ("t a JOIN t b ON a.t = b.t", &["a", "b"]),
+    ("t a JOIN u b ON a.n = b.n JOIN t c ON c.n = b.n", &["a", "b", "c"]),
+    ("(SELECT id, n, m, l, d, s, b, t FROM t WHERE n > -3) a JOIN u b ON a.n = b.n", &["a", "b"]),
+    (
+        "(SELECT x.n + 1 AS n, x.m, x.l, y.d, y.s, x.b, y.t, x.id FROM t x JOIN u y ON x.n = y.n) a JOIN u b ON a.n = b.n",
+        &["a", "b"],
+    ),
+    (
+        "(SELECT n, SUM(m) AS m, MAX(d) AS d, MIN(t) AS t, COUNT(*) AS id, SUM(l) AS l FROM t GROUP BY n) a JOIN u b ON a.n = b.n",
+        &["b"],
+    ),
+    ("(SELECT * FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.n = x.n AND y.b)) a", &["a"]),
+    ("(SELECT * FROM t x WHERE b OR EXISTS (SELECT 1 FROM u y WHERE y.n = x.n AND y.m < x.m)) a", &["a"]),
+    (
+        "(SELECT * FROM t x WHERE NOT EXISTS (SELECT 1 FROM u y JOIN t z ON y.id = z.n WHERE y.n = x.n)) a",
+        &["a"],
+    ),
+    (
+        "(SELECT * FROM t x WHERE n NOT IN (SELECT n FROM u y WHERE n > 1)) a LEFT JOIN u b ON b.id = a.n",
+        &["a", "b"],
+    ),
+];
+
+fn aggregate(draw: &mut Draw, alias: &mut dyn FnMut(&mut Draw) -> String) -> String {
+    let (x, y) = (alias(draw), alias(draw));
+    let column = |draw: &mut Draw, of: &[&str]| of[draw.below(of.len())].to_owned();
+    let number = column(draw, &["n", "m", "l"]);
+    let distinct = ["", "", "DISTINCT "][draw.below(3)];
+    match draw.below(13) {
+        0 => "COUNT(*)".to_owned(),
+        1 => format!("COUNT({distinct}{x}.{})", column(draw, &["n", "m", "d", "t", "b"])),
+        2 => format!("SUM({distinct}{x}.{number})"),
+        3 => format!("AVG({x}.{number})"),
+        4 => format!("{}({x}.{})", column(draw, &["MIN", "MAX"]), column(draw, &["n", "m", "d", "t", "s"])),
+        5 => format!("{}({x}.{})", column(draw, &["STDDEV", "VAR_POP"]), column(draw, &["n", "m"])),
+        6 => format!("SUM({x}.n * {y}.m - 2 * {x}.m)"),
+        7 => format!("SUM(CASE WHEN {y}.b THEN {x}.{number} WHEN {x}.n > 1 THEN {y}.n ELSE 0 END)"),
+        8 => format!("SUM({x}.{number}) FILTER (WHERE {y}.n > 0)"),
+        9 => format!("{}({x}.b)", column(draw, &["BOOL_AND", "BOOL_OR"])),
+        11 => format!("SUM({x}.{number} * {y}.m)"),
+        10 => format!("COUNT(CASE WHEN {x}.b THEN {y}.n END)"),
+        _ => format!("SUM({x}.m * 2.5 + {x}.n)"),
+    }
+}
+
+/// Groups of a table's rows give what its rows give, wherever a plan takes them.
+#[test]
+fn groups_stand_for_rows() {
+    let mut draw = Draw::new();
+    let tables = [table(&mut draw, "t").0, table(&mut draw, "u").0];
+    let catalogue = Catalogue::new(tables.iter().collect()).unwrap();
+    let possible =
+        |_: &Scan, groups: &Scan| catalogue.question(groups).ok().map(|_| 1.0 + groups.outputs.len() as f64);
+    let (mut grouped, mut joined) = (0, 0);
+    for _ in 0..300 {
+        let (from, aliases) = JOINS[draw.below(JOINS.len())];
+        let mut alias = |draw: &mut Draw| aliases[draw.below(aliases.len())].to_owned();
+        let mut outputs: Vec<String> = (0..draw.below(3))
+            .map(|_| {
+                let form = draw.below(6);
+                let (x, y) = (alias(&mut draw), alias(&mut draw));
+                match form {
+                    0 => format!("EXTRACT(MONTH FROM {x}.d)"),
+                    1 => format!("{x}.n + {y}.n"),
+                    _ => format!("{x}.{}", ["n", "t", "b", "d"][form - 2]),
+                }
+            })
+            .collect();
+        let keys = outputs.len();
+        outputs.extend((0..1 + draw.below(3)).map(|_| aggregate(&mut draw, &mut alias)));
+        let named = outputs.iter().enumerate().map(|(place, text)| format!("{text} AS c{place}"));
+        let mut sql = format!("SELECT {} FROM {from}", named.collect::<Vec<_>>().join(", "));
+        if draw.below(2) == 0 {
+            let x = alias(&mut draw);
+            sql += &format!(
+                " WHERE {x}.{}",
+                ["n > 0", "m < 1.5", "b", "t LIKE '%a%'", "d IS NOT NULL"][draw.below(5)]
+            );
+        }
+        if keys > 0 {
+            sql += &format!(" GROUP BY {}", outputs[..keys].join(", "));
+        }
+        let texts = |outcome: CatalogueOutcome| {
+            let batches = outcome.batches;
+            let batch = concat_batches(&batches[0].schema(), &batches).unwrap();
+            let text = |row| {
+                let cell =
+                    |column: &ArrayRef| arrow::util::display::array_value_to_string(column, row).unwrap();
+                batch.columns().iter().map(cell).collect::<Vec<_>>()
+            };
+            let mut rows: Vec<_> = (0..batch.num_rows()).map(text).collect();
+            rows.sort();
+            (batch.schema(), rows)
+        };
+        let by_rows = catalogue.ask_for(&sql, &|_, _| None, &Silent);
+        let by_groups = catalogue.ask_for(&sql, &possible, &Silent);
+        let (by_rows, by_groups) = match (by_rows, by_groups) {
+            (Ok(by_rows), Ok(by_groups)) => (by_rows, by_groups),
+            (Err(rows), Err(groups)) => {
+                assert_eq!(rows.code(), groups.code(), "{sql}");
+                continue;
+            }
+            (rows, groups) => panic!("{sql}: {:?} but {:?}", rows.err(), groups.err()),
+        };
+        let is_group = |answer: &TableAnswer| answer.sql.contains("(") || answer.sql.contains("GROUP BY");
+        let asked: Vec<String> = by_groups.answers.iter().map(|answer| answer.sql.clone()).collect();
+        if by_groups.answers.iter().any(is_group) {
+            grouped += 1;
+            joined += usize::from(by_groups.answers.len() > 1);
+        }
+        assert_eq!(texts(by_groups), texts(by_rows), "{sql}\n{asked:#?}");
+    }
+    assert!(grouped > 100 && joined > 50, "{grouped} {joined}");
 }

@@ -6,6 +6,8 @@
 //! frame they lose numbers much smaller than one that has left it. Its mean of decimals is cut to some digits. Doubles are
 //! still left to it, and to [`hush_exec::central`] where it has no function.
 
+mod merged;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ use hush_plan::plan::MomentFunction;
 use num_bigint::BigInt;
 use num_traits::Zero;
 
+pub(crate) use self::merged::{is_of_groups, moments_of, of_groups};
 use crate::exact::{Moments, big_of_arrow};
 
 /// A function of exact numbers in place of one of the query engine's.

@@ -160,7 +160,7 @@ impl Planner<'_> {
     }
 
     /// The price of a proposal for as many groups as are assumed.
-    fn price(&self, proposal: &Proposal, site: &Site) -> Result<Price, PlanError> {
+    pub(super) fn price(&self, proposal: &Proposal, site: &Site) -> Result<Price, PlanError> {
         let groups = match &proposal.task {
             Task::Products(task) if task.keys.is_empty() => 1,
             Task::Aggregate(_) | Task::Products(_) => ASSUMED_GROUPS.min(proposal.cost.max_groups),

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Groups of one table's rows in place of the rows: what a join adds up is added up before it.
+//!
+//! ```text
+//!   aggregate by w.region                       aggregate by w.region
+//!     join on p.ward = w.ward                     join on g.ward = w.ward
+//!       scan p: every row                           scan g: SELECT ward, SUM(charges) FROM p GROUP BY ward
+//!       scan w                                      scan w
+//! ```
+//!
+//! Rows that agree in all columns by which a plan matches, chooses and groups them find the same partners, so that sums of them may be taken first (Yan
+//! and Larson, *Eager aggregation and lazy aggregation*, VLDB 1995). Then one question about one table gives the groups, in every way that this
+//! table's questions are answered: a cube, a server's sums, a condition without keys.
+//!
+//! *Invariants.* The result is that of the rows. Conditions on the table that the question states are this question's; every other part of the plan stays.
+
+mod measure;
+mod region;
+mod wanted;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema as ArrowSchema};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, JoinType, TableReference};
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    Aggregate, Expr, Filter, Join, LogicalPlan, Projection, TableScan, TableScanBuilder, lit,
+};
+
+use self::region::{Region, Step};
+use self::wanted::{Finish, Wanted, name_of};
+use super::conditions::{quoted, render};
+use super::scan::{Groups, Scan};
+use super::stated::Stated;
+
+/// What is gained by groups, the second scan, in place of rows, the first: more than 0, or `None`.
+pub(super) type Gain<'a> = &'a dyn Fn(&Scan, &Scan) -> Option<f64>;
+
+/// The plan with groups in place of rows wherever something is gained by it.
+///
+/// # Errors
+/// None but bugs.
+pub(super) fn grouped(plan: LogicalPlan, stated: &Stated, gain: Gain<'_>) -> Result<LogicalPlan> {
+    let mut number = 0;
+    let mut best = |aggregate: &Aggregate| {
+        number += 1;
+        best_of(aggregate, &TableReference::bare(format!("#{number}")), stated, gain)
+    };
+    let plan = plan.transform_down_with_subqueries(|node| {
+        use JoinType::{LeftAnti, LeftMark, LeftSemi};
+        match &node {
+            LogicalPlan::Aggregate(aggregate) => {
+                let plan = best(aggregate)?;
+                Ok(plan.map_or_else(|| Transformed::no(node), Transformed::yes))
+            }
+            // Whether there is a partner does not depend on how many there are.
+            LogicalPlan::Join(join) if matches!(join.join_type, LeftSemi | LeftAnti | LeftMark) => {
+                let all = join.right.schema().columns().into_iter().map(Expr::Column).collect();
+                let distinct = Aggregate::try_new(Arc::clone(&join.right), all, Vec::new())?;
+                let right = best(&distinct)?;
+                Ok(match right {
+                    Some(right) => {
+                        Transformed::yes(LogicalPlan::Join(Join { right: Arc::new(right), ..join.clone() }))
+                    }
+                    None => Transformed::no(node),
+                })
+            }
+            _ => Ok(Transformed::no(node)),
+        }
+    })?;
+    Ok(plan.data.transform_up_with_subqueries(|node| node.recompute_schema().map(Transformed::yes))?.data)
+}
+
+/// The aggregate over those groups that gain most, if any do.
+fn best_of(
+    aggregate: &Aggregate,
+    relation: &TableReference,
+    stated: &Stated,
+    gain: Gain<'_>,
+) -> Result<Option<LogicalPlan>> {
+    let mut best: Option<(f64, LogicalPlan)> = None;
+    for region in Region::below(&aggregate.input, relation) {
+        if region.scan.source.is::<Groups>() {
+            continue;
+        }
+        let rows = Scan::of(&region.scan, stated)?;
+        let Some((groups, plan)) = of_region(aggregate, region, relation, stated) else { continue };
+        if let Some(gained) = gain(&rows, &groups)
+            && best.as_ref().is_none_or(|(most, _)| gained > *most)
+        {
+            best = Some((gained, plan));
+        }
+    }
+    Ok(best.map(|(_, plan)| plan))
+}
+
+/// The groups of a region's scan, and the aggregate over them; `None` where they would not do.
+fn of_region(
+    aggregate: &Aggregate,
+    region: Region,
+    relation: &TableReference,
+    stated: &Stated,
+) -> Option<(Scan, LogicalPlan)> {
+    let inside = |expr: &Expr| region.work_in(expr.clone().unalias());
+    let keys = aggregate.group_expr.iter().map(inside).collect::<Option<Vec<_>>>()?;
+    let calls = aggregate.aggr_expr.iter().map(inside).collect::<Option<Vec<_>>>()?;
+    let (scan, mut steps) = (&region.scan, region.steps.clone());
+    let columns =
+        DFSchema::try_from_qualified_schema(relation.clone(), scan.projected_schema.as_arrow()).ok()?;
+    let conditions = take_conditions(&mut steps, scan, stated);
+    let mut joined = columns.clone();
+    for step in &steps {
+        if let Step::Join { join, is_left } = step {
+            let other = if *is_left { &join.right } else { &join.left };
+            joined = joined.join(other.schema()).ok()?;
+            for column in join.schema.columns() {
+                // The mark of a mark join is neither side's.
+                if !join.left.schema().has_column(&column) && !join.right.schema().has_column(&column) {
+                    let (name, field) = join.schema.qualified_field_from_column(&column).ok()?;
+                    let mark =
+                        DFSchema::new_with_metadata(vec![(name.cloned(), field.clone())], Default::default());
+                    joined = joined.join(&mark.ok()?).ok()?;
+                }
+            }
+        }
+    }
+    let (keyed, sums) = (BTreeSet::new(), Vec::new());
+    let mut wanted = Wanted { relation, columns: &columns, joined: &joined, keys: keyed, sums };
+    for step in &steps {
+        match step {
+            Step::Filter(condition) => wanted.keep(condition)?,
+            Step::Join { join, .. } => {
+                let sides = join.on.iter().flat_map(|(left, right)| [left, right]);
+                sides.chain(&join.filter).try_for_each(|expr| wanted.keep(expr))?;
+            }
+        }
+    }
+    keys.iter().try_for_each(|key| wanted.keep(key))?;
+    let over = calls.iter().map(|call| match call {
+        Expr::AggregateFunction(call) => wanted.over_groups(call),
+        _ => None,
+    });
+    let over: Vec<(Expr, Finish)> = over.collect::<Option<_>>()?;
+    // Without keys there is a group even where there are no rows.
+    let is_any = wanted.keys.is_empty().then(|| wanted.rows().gt(lit(0_i64)));
+    let (scan, leaf) = leaf(scan, conditions, &wanted)?;
+    let mut plan = match is_any {
+        Some(is_any) => LogicalPlan::Filter(Filter::try_new(is_any, Arc::new(leaf)).ok()?),
+        None => leaf,
+    };
+    for step in steps {
+        plan = above(plan, step)?;
+    }
+    let over_groups = aggregate_over(aggregate, Arc::new(plan), keys, over)?;
+    Some((scan, over_groups))
+}
+
+/// Takes those conditions off the lowest steps that are the table's question to answer.
+fn take_conditions(steps: &mut Vec<Step>, scan: &TableScan, stated: &Stated) -> Vec<String> {
+    let (table, schema) = (scan.table_name.table(), scan.source.schema());
+    let mut taken = Vec::new();
+    let mut is_lowest = true;
+    let kept = std::mem::take(steps).into_iter().filter_map(|step| match step {
+        Step::Filter(condition) if is_lowest => {
+            let mut others = Vec::new();
+            for part in split_conjunction_owned(condition) {
+                match render(&part, &schema).filter(|text| stated.contains(&(table.to_owned(), text.clone())))
+                {
+                    Some(text) => taken.push(text),
+                    None => others.push(part),
+                }
+            }
+            conjunction(others).map(Step::Filter)
+        }
+        step => {
+            is_lowest = false;
+            Some(step)
+        }
+    });
+    *steps = kept.collect();
+    taken
+}
+
+/// The scan that asks for groups, and what stands for it in the plan.
+fn leaf(scan: &TableScan, conditions: Vec<String>, wanted: &Wanted<'_>) -> Option<(Scan, LogicalPlan)> {
+    let key = |name: &String| {
+        let field = wanted.columns.as_arrow().field_with_name(name).ok()?;
+        Some((quoted(name), field.clone().with_nullable(true)))
+    };
+    let keys = wanted.keys.iter().map(key).collect::<Option<Vec<_>>>()?;
+    let names = keys.iter().map(|(text, _)| text.clone()).collect();
+    let sums = wanted.sums.iter().enumerate();
+    let sums =
+        sums.map(|(place, (text, kind))| (text.clone(), Field::new(name_of(place), kind.clone(), true)));
+    let outputs: Vec<(String, Field)> = keys.into_iter().chain(sums).collect();
+    let schema =
+        Arc::new(ArrowSchema::new(outputs.iter().map(|(_, field)| field.clone()).collect::<Vec<_>>()));
+    let table = scan.table_name.table().to_owned();
+    let scan =
+        Scan { table, outputs, keys: Some(names), conditions, is_narrowed: true, fetch: None, answer: 0 };
+    let source = Arc::new(Groups { schema, scan: scan.clone() });
+    let leaf = TableScanBuilder::new(wanted.relation.clone(), source).build().ok()?;
+    Some((scan, LogicalPlan::TableScan(leaf)))
+}
+
+/// A plan with one more step above it.
+fn above(plan: LogicalPlan, step: Step) -> Option<LogicalPlan> {
+    Some(match step {
+        Step::Filter(condition) => LogicalPlan::Filter(Filter::try_new(condition, Arc::new(plan)).ok()?),
+        Step::Join { join, is_left } => {
+            let plan = Arc::new(plan);
+            let (left, right) = if is_left { (plan, join.right) } else { (join.left, plan) };
+            let (kind, how) = (join.join_type, join.join_constraint);
+            let join = Join::try_new(
+                left,
+                right,
+                join.on,
+                join.filter,
+                kind,
+                how,
+                join.null_equality,
+                join.null_aware,
+            );
+            LogicalPlan::Join(join.ok()?)
+        }
+    })
+}
+
+/// The aggregate over groups, with the names and types of the one over rows.
+fn aggregate_over(
+    aggregate: &Aggregate,
+    input: Arc<LogicalPlan>,
+    keys: Vec<Expr>,
+    over: Vec<(Expr, Finish)>,
+) -> Option<LogicalPlan> {
+    let (calls, finishes): (Vec<Expr>, Vec<Finish>) = over.into_iter().unzip();
+    let named = |prefix: &'static str, exprs: Vec<Expr>| {
+        exprs.into_iter().enumerate().map(move |(place, expr)| expr.alias(format!("{prefix}{place}")))
+    };
+    let (keys, calls): (Vec<Expr>, Vec<Expr>) = (named("#key", keys).collect(), named("#", calls).collect());
+    let is_key = keys.len();
+    let over = Aggregate::try_new(input, keys, calls).ok()?;
+    let finishes = std::iter::repeat_n(None, is_key).chain(finishes.into_iter().map(Some));
+    let results = over.schema.columns().into_iter().map(Expr::Column).zip(finishes);
+    let outputs = results.zip(aggregate.schema.iter()).map(|((result, finish), (relation, field))| {
+        let value = match finish {
+            Some(finish) => finish.of(result, field.data_type()),
+            None => result,
+        };
+        value.alias_qualified(relation.cloned(), field.name())
+    });
+    let outputs = outputs.collect();
+    Some(LogicalPlan::Projection(Projection::try_new(outputs, Arc::new(LogicalPlan::Aggregate(over))).ok()?))
+}
