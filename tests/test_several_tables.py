@@ -176,6 +176,9 @@ FIXED = [
     "SELECT a.id, b.id AS other FROM patients a JOIN patients b ON a.ward = b.ward AND a.id < b.id AND a.age < b.age",
     "WITH costs AS (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) "
     "SELECT p.ward, MAX(c.total) AS most FROM costs c JOIN patients p ON p.id = c.patient GROUP BY p.ward",
+    "SELECT p.ward, MEDIAN(v.units) AS m, QUANTILE_DISC(v.cost, 0.25) AS q, MEDIAN(v.day) AS d, PERCENTILE_CONT(0.1) WITHIN GROUP (ORDER BY v.seen DESC) AS s, "
+    "QUANTILE_DISC(v.kind, 0.9) AS k FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward HAVING MEDIAN(v.units) > 5 ORDER BY p.ward",
+    "SELECT COUNT(*) AS n, MEDIAN(p.age) AS m FROM patients p WHERE p.age < (SELECT MEDIAN(units) FROM visits)",
     "SELECT ward FROM patients UNION ALL SELECT ward FROM wards",
     "SELECT ward FROM patients UNION SELECT ward FROM wards WHERE head LIKE '%a%'",
     "SELECT ward, COUNT(*) AS n, AVG(age) AS a FROM (SELECT ward, age FROM patients UNION ALL SELECT ward, beds FROM wards) t GROUP BY ward",
@@ -427,7 +430,8 @@ def test_refusals_say_what_was_found_and_how_to_mend_it(case, owner, tmp_path):
         ("SELECT * FROM patients JOIN nobody USING (id)", "HUSH-P002", "patients, visits, wards"),
         ("SELECT p.nothing FROM patients p, wards", "HUSH-P003", "nothing"),
         ("SELECT ward FROM patients, wards", "HUSH-C032", "t.ward"),
-        ("SELECT MEDIAN(p.age) FROM patients p, wards", "HUSH-P005", "COUNT, SUM"),
+        ("SELECT CORR(p.age, p.id) FROM patients p, wards", "HUSH-P005", "COUNT, SUM"),
+        ("SELECT MEDIAN(p.note) FROM patients p, wards", "HUSH-P011", "note"),
         ("SELECT random() FROM patients, wards", "HUSH-P006", "random"),
         ("SELECT id FROM patients, wards; SELECT 1", "HUSH-P004", "one SELECT"),
         ("DELETE FROM patients", "HUSH-P004", "DELETE"),

@@ -9,6 +9,7 @@ mod moments;
 
 use arrow::datatypes::i256;
 use ethnum::I256;
+use hush_plan::plan::Fraction;
 use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::{Pow, Signed, ToPrimitive, Zero};
@@ -28,6 +29,15 @@ pub(crate) fn big(value: I256) -> BigInt {
 /// An Arrow 256-bit integer as a big integer.
 pub(crate) fn big_of_arrow(value: i256) -> BigInt {
     BigInt::from_signed_bytes_le(&value.to_le_bytes())
+}
+
+/// The value at the place `(count − 1)·part`, of which `low` and `high` are the neighbours.
+pub(crate) fn between(part: Fraction, count: &BigInt, (low, high): (&BigInt, &BigInt), scale: u8) -> f64 {
+    let denominator = BigInt::from(part.denominator);
+    let place: BigInt = (count - 1) * part.numerator;
+    let behind = place.mod_floor(&denominator);
+    let weighted = low * (&denominator - &behind) + high * behind;
+    ratio(&weighted, &(denominator * ten_to(u32::from(scale))))
 }
 
 /// `10^exponent`.

@@ -4,6 +4,7 @@
 
 pub(crate) mod moments;
 mod picked;
+pub(crate) mod quantile;
 
 use std::sync::{Arc, LazyLock};
 

@@ -3,7 +3,7 @@
 
 use arrow::array::{ArrayRef, Float64Array};
 use hush_plan::plan::{
-    Fraction, JointMoments, LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, ProductFunction,
+    JointMoments, LinearForm, Moment, MomentFunction, OutputType, OwnerAggregate, ProductFunction,
     ProductMoments,
 };
 use num_bigint::{BigInt, Sign};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::arrays::big_numbers;
 use crate::bounds::beyond;
 use crate::error::ClientError;
-use crate::exact::{Joint, Moments, ratio, ten_to};
+use crate::exact::{Joint, Moments, between, ten_to};
 use crate::number::Number;
 use crate::precision::{rounded, statistic_error};
 use hush_encode::logarithm::{Power, power};
@@ -97,15 +97,6 @@ fn aggregate_value(
             product(moments, *function, &count, group)
         }
     }
-}
-
-/// The value at the place `(count − 1)·part`, of which `low` and `high` are the neighbours.
-fn between(part: Fraction, count: &BigInt, (low, high): (&BigInt, &BigInt), scale: u8) -> f64 {
-    let denominator = BigInt::from(part.denominator);
-    let place: BigInt = (count - 1) * part.numerator;
-    let behind = place.mod_floor(&denominator);
-    let weighted = low * (&denominator - &behind) + high * behind;
-    ratio(&weighted, &(denominator * ten_to(u32::from(scale))))
 }
 
 /// A number of rows of the group.

@@ -17,7 +17,7 @@ pub(crate) mod matching;
 pub(crate) mod merge;
 pub(crate) mod merged;
 mod opaque;
-mod order;
+pub(crate) mod order;
 mod outputs;
 mod product;
 mod ranges;

@@ -54,6 +54,7 @@ mod workers;
 
 pub use clear::central;
 pub use clear::matching::rows_where;
+pub use clear::order::functions as ordered;
 pub use clear::shape::clear_half_bytes;
 pub use combiner::Combiner;
 pub use engine::Engine;

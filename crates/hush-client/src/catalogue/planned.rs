@@ -13,6 +13,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableScan, TableSource};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use hush_encode::arrow_type;
+use hush_exec::ordered;
 use hush_plan::sql::several;
 use hush_plan::{Protection, Schema};
 
@@ -22,6 +23,7 @@ use super::rules::exact_rules;
 use super::scan::Scan;
 use super::stated::{Stated, stated};
 use crate::error::ClientError;
+use crate::finish::quantile::exact_quantile;
 use crate::finish::{common, without_tables};
 use crate::table::OwnedTable;
 
@@ -55,7 +57,13 @@ impl Planned {
             };
             let rules = common.physical_optimizers().iter().filter(is_sound).cloned().collect();
             let state = SessionStateBuilder::new_from_existing(common).with_physical_optimizer_rules(rules);
-            state.with_analyzer_rules(exact_rules()).build()
+            let mut state = state.with_analyzer_rules(exact_rules());
+            // Of two functions with one name the later is taken.
+            state
+                .aggregate_functions()
+                .get_or_insert_default()
+                .extend(ordered().into_iter().chain([exact_quantile()]));
+            state.build()
         });
         let schemas: Vec<&Schema> = tables.iter().map(|table| &table.half.schema).collect();
         let several = several(&schemas, sql)?;

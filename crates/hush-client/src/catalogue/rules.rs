@@ -2,23 +2,26 @@
 //! The engine's aggregates in questions about several tables: as exact as in questions about one.
 //!
 //! The engine adds up decimals of up to 38 digits in 128 bits, where a sum can wrap around, and divides for a mean after both numbers became
-//! doubles. Here sums have up to 76 digits where 38 might not hold them, and means are rounded once.
+//! doubles. Here sums have up to 76 digits where 38 might not hold them, and means and quantiles are rounded once.
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition, cast};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition, cast,
+};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
 use hush_exec::coerce::SettleTypes;
+use hush_exec::ordered;
 use hush_plan::PlanError;
-use hush_plan::error::{Clause, Feature};
+use hush_plan::error::{Clause, Feature, Unfit};
 
 use crate::finish::moments;
 
@@ -59,7 +62,20 @@ fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let kind = |argument: &Expr| argument.get_type(schema).unwrap_or(DataType::Null);
     match expr {
         Expr::AggregateFunction(mut call) => {
-            if let [argument] = call.params.args.as_slice() {
+            if let ("exact_quantile", [argument, ..]) = (call.func.name(), call.params.args.as_mut_slice()) {
+                let kind = kind(argument);
+                let instant = DataType::Timestamp(TimeUnit::Microsecond, None);
+                let wanted = match kind {
+                    DataType::Date32 | DataType::Timestamp(..) => Some(instant),
+                    _ if kind.is_floating() => Some(DataType::Float64),
+                    _ if is_exact(&kind) => None,
+                    _ => return Err(no_number(argument)),
+                };
+                if let Some(wanted) = wanted {
+                    *argument = cast(argument.clone(), wanted);
+                    call.func = quantile_of_doubles()?;
+                }
+            } else if let [argument] = call.params.args.as_slice() {
                 let kind = kind(argument);
                 if let Some(wide) = wide(call.func.name(), &kind) {
                     call.params.args = vec![cast(argument.clone(), wide)];
@@ -92,6 +108,18 @@ fn wide(function: &str, kind: &DataType) -> Option<DataType> {
         }
         _ => None,
     }
+}
+
+/// The function between doubles, and between instants.
+fn quantile_of_doubles() -> Result<Arc<AggregateUDF>> {
+    let found = ordered().into_iter().find(|function| function.name() == "quantile_cont");
+    found.ok_or_else(|| DataFusionError::Internal("no function between doubles".to_owned()))
+}
+
+/// The refusal of a quantile between texts or truth values.
+fn no_number(argument: &Expr) -> DataFusionError {
+    let (text, reason) = (argument.to_string(), Unfit::NotANumber);
+    DataFusionError::External(Box::new(PlanError::WrongType { text, reason }))
 }
 
 fn is_exact(kind: &DataType) -> bool {

@@ -160,9 +160,9 @@ fn statistics_of_several_pieces_are_exact() {
     let mut draw = Draw::new();
     let (table, _) = table(&mut draw, "t");
     let catalogue = Catalogue::new(vec![&table]).unwrap();
-    let functions = ["SUM", "AVG", "STDDEV", "VAR_POP", "COUNT", "SKEWNESS", "KURTOSIS"];
+    let functions = ["MEDIAN", "MODE", "SUM", "AVG", "STDDEV", "VAR_POP", "COUNT", "SKEWNESS", "KURTOSIS"];
     // Sums of cubes of the last column have more than 76 digits.
-    for (column, functions) in [("n", &functions[..]), ("m", &functions[..]), ("l", &functions[..5])] {
+    for (column, functions) in [("n", &functions[..]), ("m", &functions[..]), ("l", &functions[..7])] {
         let calls: Vec<String> = functions.iter().map(|name| format!("{name}({column})")).collect();
         let calls = calls.join(", ");
         let one = table.ask(&format!("SELECT {calls} FROM t"), &Silent).unwrap().batches;
@@ -221,7 +221,7 @@ fn aggregate(draw: &mut Draw, alias: &mut dyn FnMut(&mut Draw) -> String) -> Str
     let column = |draw: &mut Draw, of: &[&str]| of[draw.below(of.len())].to_owned();
     let number = column(draw, &["n", "m", "l"]);
     let distinct = ["", "", "DISTINCT "][draw.below(3)];
-    match draw.below(13) {
+    match draw.below(16) {
         0 => "COUNT(*)".to_owned(),
         1 => format!("COUNT({distinct}{x}.{})", column(draw, &["n", "m", "d", "t", "b"])),
         2 => format!("SUM({distinct}{x}.{number})"),
@@ -233,6 +233,9 @@ fn aggregate(draw: &mut Draw, alias: &mut dyn FnMut(&mut Draw) -> String) -> Str
         8 => format!("SUM({x}.{number}) FILTER (WHERE {y}.n > 0)"),
         9 => format!("{}({x}.b)", column(draw, &["BOOL_AND", "BOOL_OR"])),
         11 => format!("SUM({x}.{number} * {y}.m)"),
+        13 => format!("MEDIAN({x}.{})", column(draw, &["n", "m", "l", "d", "s"])),
+        14 => format!("QUANTILE_DISC({x}.{}, 0.3)", column(draw, &["n", "m", "d", "t", "b"])),
+        15 => format!("MODE({x}.{}) FILTER (WHERE {y}.n > 0)", column(draw, &["n", "t", "s"])),
         10 => format!("COUNT(CASE WHEN {x}.b THEN {y}.n END)"),
         _ => format!("SUM({x}.m * 2.5 + {x}.n)"),
     }

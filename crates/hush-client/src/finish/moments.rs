@@ -103,7 +103,7 @@ impl AggregateUDFImpl for ExactStatistic {
 }
 
 /// The decimal scale of exact numbers; `None` for others.
-fn scale(kind: &DataType) -> Option<u8> {
+pub(super) fn scale(kind: &DataType) -> Option<u8> {
     match kind {
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => u8::try_from(*scale).ok(),
         kind if kind.is_integer() => Some(0),

@@ -27,7 +27,7 @@ use datafusion::logical_expr::{
 };
 
 /// All of them.
-pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
+pub fn functions() -> Vec<Arc<AggregateUDF>> {
     let function = |(name, kind, arguments)| {
         let signature = [arguments, arguments + 1].map(TypeSignature::Any).to_vec();
         let signature = Signature::one_of(signature, Volatility::Immutable);

@@ -126,7 +126,7 @@ impl Feature {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
             Self::CommonName => Some("WITH under another name"),
             Self::SeveralTables => Some(
-                "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, MIN, MAX, BOOL_AND and BOOL_OR work on several tables",
+                "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, MIN, MAX, MEDIAN, quantiles, MODE, BOOL_AND and BOOL_OR work on several tables",
             ),
             Self::Distinct => Some("GROUP BY the clear columns"),
             Self::EncryptedAggregate => Some(

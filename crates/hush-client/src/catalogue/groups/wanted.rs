@@ -83,6 +83,20 @@ impl Wanted<'_> {
             };
             return Some((with(call.func.clone(), args), Finish::Same));
         }
+        if matches!(name, "mode" | "exact_quantile" | "quantile_cont" | "quantile_disc") {
+            args.iter().try_for_each(|argument| self.keep(argument))?;
+            // Each value stands for as many rows as the last argument says.
+            let given = match name {
+                "mode" => 1,
+                "quantile_disc" => 4,
+                _ => 3,
+            };
+            let (values, weights) = args.split_at_checked(given)?;
+            let rows = self.rows();
+            let weight = weights.first().map_or(rows.clone(), |weight| weight.clone() * rows);
+            let args = values.iter().cloned().chain([weight]).collect();
+            return Some((with(call.func.clone(), args), Finish::Same));
+        }
         if moments::is_of_groups(&call.func) {
             let args = args.iter().map(|argument| self.total(argument, self.places(argument)?));
             return Some((with(call.func.clone(), args.collect::<Option<_>>()?), Finish::Same));
