@@ -176,7 +176,7 @@ FIXED = [
     "SELECT a.id, b.id AS other FROM patients a JOIN patients b ON a.ward = b.ward AND a.id < b.id AND a.age < b.age",
     "WITH costs AS (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) "
     "SELECT p.ward, MAX(c.total) AS most FROM costs c JOIN patients p ON p.id = c.patient GROUP BY p.ward",
-    "SELECT p.ward, MEDIAN(v.units) AS m, QUANTILE_DISC(v.cost, 0.25) AS q, MEDIAN(v.day) AS d, PERCENTILE_CONT(0.1) WITHIN GROUP (ORDER BY v.seen DESC) AS s, "
+    "SELECT p.ward, MEDIAN(v.units) AS m, QUANTILE_DISC(v.cost, 0.25) AS q, MEDIAN(v.day) AS d, QUANTILE_DISC(v.seen, 0.1) AS s, "
     "QUANTILE_DISC(v.kind, 0.9) AS k FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward HAVING MEDIAN(v.units) > 5 ORDER BY p.ward",
     "SELECT COUNT(*) AS n, MEDIAN(p.age) AS m FROM patients p WHERE p.age < (SELECT MEDIAN(units) FROM visits)",
     "SELECT ward FROM patients UNION ALL SELECT ward FROM wards",
