@@ -180,3 +180,19 @@ def test_one_table_asked_twice(hush, small_key, tables):
 def test_explain_tells_of_the_groups(hush, small_key, tables):
     text = hush("explain", *tables[0], QUESTIONS[0][0], *small_key).stdout
     assert 'GROUP BY "ward"' in text and "* cube" in text, text
+
+
+def test_more_groups_than_anybody_knew(hush, small_key, tmp_path):
+    """Categories with as many values as there are rows: a server that is asked for groups refuses, and is asked for rows."""
+    rows = 12_000
+    (tmp_path / "codes.csv").write_text("code,n\n" + "".join(f"c{number},{number % 7}\n" for number in range(rows)), encoding="utf-8")
+    (tmp_path / "codes.toml").write_text(
+        'format = 1\ntable = "codes"\nstatus = "approved"\nmax_rows = 20000\n[columns.code]\ntype = "category"\nprotect = "clear"\n'
+        '[columns.n]\ntype = "int(8)"\nrange = [0, 6]\nprotect = "clear"\n',
+        encoding="utf-8",
+    )
+    hush("encrypt", "codes.csv", "--schema", "codes.toml", "-o", "C", *small_key)
+    query = "SELECT COUNT(*) AS k, SUM(a.n * b.n) AS s FROM codes a JOIN codes b ON a.code = b.code"
+    found, asked = ask(hush, ["C"], query, small_key)
+    assert found.splitlines()[1] == f"{rows},{sum((number % 7) ** 2 for number in range(rows))}", found
+    assert "GROUP BY" not in asked["codes"][1], asked

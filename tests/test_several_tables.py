@@ -173,6 +173,8 @@ FIXED = [
     "SELECT id FROM patients p WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.patient = p.id)",
     "SELECT id FROM patients WHERE id NOT IN (SELECT patient FROM visits WHERE patient IS NOT NULL AND NOT urgent)",
     "SELECT id FROM patients WHERE id NOT IN (SELECT patient FROM visits)",
+    "SELECT id FROM patients WHERE age < 20 OR id IN (SELECT patient FROM visits WHERE urgent)",
+    "SELECT id FROM patients WHERE EXISTS (SELECT 1 FROM visits WHERE units > 59) OR NOT EXISTS (SELECT 1 FROM wards WHERE beds > 99)",
     "SELECT a.id, b.id AS other FROM patients a JOIN patients b ON a.ward = b.ward AND a.id < b.id AND a.age < b.age",
     "WITH costs AS (SELECT patient, SUM(cost) AS total FROM visits GROUP BY patient) "
     "SELECT p.ward, MAX(c.total) AS most FROM costs c JOIN patients p ON p.id = c.patient GROUP BY p.ward",
@@ -431,6 +433,8 @@ def test_refusals_say_what_was_found_and_how_to_mend_it(case, owner, tmp_path):
         ("SELECT p.nothing FROM patients p, wards", "HUSH-P003", "nothing"),
         ("SELECT ward FROM patients, wards", "HUSH-C032", "t.ward"),
         ("SELECT CORR(p.age, p.id) FROM patients p, wards", "HUSH-P005", "COUNT, SUM"),
+        ("SELECT id FROM patients WHERE age = 1 OR id NOT IN (SELECT patient FROM visits)", "HUSH-C032", "NOT EXISTS"),
+        ("SELECT id FROM patients WHERE NOT (age = 1 AND id IN (SELECT patient FROM visits))", "HUSH-C032", "missing values"),
         ("SELECT MEDIAN(p.note) FROM patients p, wards", "HUSH-P011", "note"),
         ("SELECT random() FROM patients, wards", "HUSH-P006", "random"),
         ("SELECT id FROM patients, wards; SELECT 1", "HUSH-P004", "one SELECT"),

@@ -19,6 +19,7 @@ mod answered;
 mod conditions;
 mod faults;
 mod groups;
+mod nulls;
 mod planned;
 mod questions;
 mod rules;
@@ -31,9 +32,10 @@ mod tests;
 use std::collections::BTreeSet;
 
 use arrow::record_batch::RecordBatch;
-use hush_plan::WayName;
+use hush_plan::{ColumnType, Schema, WayName};
 use hush_remote::Progress;
 
+use self::conditions::quoted;
 use self::groups::Gain;
 use self::planned::Planned;
 use self::questions::Question;
@@ -47,6 +49,12 @@ use crate::table::OwnedTable;
 
 /// How much quicker groups have to be than rows. Predictions are hardly better.
 const CLEARLY: f64 = 1.3;
+
+/// Rows that a group of a server's sums has at least, by declared values, where it is asked for in place of its rows.
+const ROWS_OF_A_GROUP: u64 = 8;
+
+/// Values that a category is taken to have, which has few.
+const VALUES_OF_A_CATEGORY: u64 = 100;
 
 /// Tables to put one question to. All of them are their owner's, with keys at hand.
 pub struct Catalogue<'a> {
@@ -132,7 +140,11 @@ impl<'a> Catalogue<'a> {
     /// # Errors
     /// [`ClientError::Plan`] and [`ClientError::Tables`] before anything is sent; those of [`OwnedTable::ask`]; [`ClientError::Finish`].
     pub fn ask(&self, sql: &str, progress: &dyn Progress) -> Result<CatalogueOutcome, ClientError> {
-        self.ask_for(sql, &|rows, groups| self.saved(rows, groups), progress)
+        match self.ask_for(sql, &|rows, groups| self.saved(rows, groups), progress) {
+            // There were more groups than anybody knew.
+            Err(error) if error.is_of_size() => self.ask_for(sql, &|_, _| None, progress),
+            asked => asked,
+        }
     }
 
     fn ask_for(
@@ -209,13 +221,36 @@ impl<'a> Catalogue<'a> {
 
     /// Seconds that groups save, where a table's server can make them: rows that come back may as well be grouped by the plan.
     fn saved(&self, rows: &Scan, groups: &Scan) -> Option<f64> {
-        let groups = self.question(groups).ok()?.plan;
-        if matches!(groups.way, WayName::Fetch | WayName::Gather | WayName::Rows) {
-            return None;
+        let question = self.question(groups).ok()?;
+        let plan = &question.plan;
+        match plan.way {
+            WayName::Fetch | WayName::Gather | WayName::Rows => return None,
+            // Of these the plan knows the cells.
+            WayName::Cube | WayName::Filter | WayName::Group => {}
+            // Predictions are for few groups.
+            WayName::Order | WayName::Sum => {
+                let most = question.table.manifest.manifest().living_rows() / ROWS_OF_A_GROUP;
+                let most = most.min(plan.cost.max_groups);
+                most_groups(&question.table.half.schema, groups).filter(|groups| *groups <= most)?;
+            }
         }
         // As where one way alone is allowed, and it gives no rows.
         let Ok(rows) = self.question(rows) else { return Some(f64::INFINITY) };
         let rows = rows.plan.seconds;
-        (groups.seconds * CLEARLY < rows).then_some(rows - groups.seconds)
+        (plan.seconds * CLEARLY < rows).then_some(rows - plan.seconds)
     }
+}
+
+/// As many groups as there can be by the declared values of the keys; `None` where nobody knows.
+fn most_groups(schema: &Schema, groups: &Scan) -> Option<u64> {
+    groups.keys.iter().flatten().try_fold(1_u64, |most, key| {
+        let column = schema.columns.iter().find(|column| quoted(&column.name) == *key)?;
+        let values = match (column.kind, &column.range) {
+            (ColumnType::Bool, _) => 2,
+            (ColumnType::Category, _) => VALUES_OF_A_CATEGORY,
+            (_, Some(range)) => u64::try_from(range.high.checked_sub(range.low)?.checked_add(1)?).ok()?,
+            (_, None) => return None,
+        };
+        most.checked_mul(values.checked_add(u64::from(column.nullable))?)
+    })
 }

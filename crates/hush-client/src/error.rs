@@ -533,6 +533,16 @@ impl ClientError {
         matches!(feature, CommonTable | Join | SetOperation | Subquery)
     }
 
+    /// Whether a question was refused because its answer would be too large, in groups or in a server's memory.
+    pub(crate) fn is_of_size(&self) -> bool {
+        let is_memory = match self {
+            Self::Exec(source) => source.code() == "HUSH-E042",
+            Self::Remote(source) => source.server_code() == Some("HUSH-E042"),
+            _ => false,
+        };
+        is_memory || self.is_too_many_groups()
+    }
+
     /// Whether an answer would have had more groups than its plan allowed.
     pub(crate) fn is_too_many_groups(&self) -> bool {
         match self {

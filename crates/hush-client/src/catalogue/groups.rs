@@ -58,7 +58,10 @@ pub(super) fn grouped(plan: LogicalPlan, stated: &Stated, gain: Gain<'_>) -> Res
             }
             // Whether there is a partner does not depend on how many there are.
             LogicalPlan::Join(join) if matches!(join.join_type, LeftSemi | LeftAnti | LeftMark) => {
-                let all = join.right.schema().columns().into_iter().map(Expr::Column).collect();
+                let all: Vec<Expr> = join.right.schema().columns().into_iter().map(Expr::Column).collect();
+                if all.is_empty() {
+                    return Ok(Transformed::no(node));
+                }
                 let distinct = Aggregate::try_new(Arc::clone(&join.right), all, Vec::new())?;
                 let right = best(&distinct)?;
                 Ok(match right {

@@ -19,6 +19,7 @@ use hush_plan::{Protection, Schema};
 
 use super::faults;
 use super::groups::{Gain, grouped};
+use super::nulls::check_not_in;
 use super::rules::exact_rules;
 use super::scan::Scan;
 use super::stated::{Stated, stated};
@@ -78,14 +79,22 @@ impl Planned {
             let plan = state.create_logical_plan(&several.sql).await?;
             let plan = plan.transform_up_with_subqueries(with_conditions)?.data;
             let settled = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
+            check_not_in(&settled)?;
             let stated = stated(&settled)?;
             let plan = state.optimizer().optimize(settled, &state, |_, _| {})?;
-            let plan = grouped(plan, &stated, gain)?;
-            let (plan, scans) = without_conditions(plan, &stated)?;
             // What the engine cannot run is refused before anything is asked.
-            let trial = plan.clone().transform_up_with_subqueries(without_rows)?.data;
-            state.query_planner().create_physical_plan(&trial, &state).await?;
-            Ok::<_, DataFusionError>((plan, scans))
+            let tried = async |plan: LogicalPlan| {
+                let (plan, scans) = without_conditions(plan, &stated)?;
+                let trial = plan.clone().transform_up_with_subqueries(without_rows)?.data;
+                state.query_planner().create_physical_plan(&trial, &state).await?;
+                Ok::<_, DataFusionError>((plan, scans))
+            };
+            // Groups are a gain at best, and never a reason to refuse.
+            let with_groups = async { tried(grouped(plan.clone(), &stated, gain)?).await };
+            match with_groups.await {
+                Err(_) => tried(plan).await,
+                tried => tried,
+            }
         });
         let (plan, scans) = planned.map_err(|error| faults::of_plan(&error, &schemas))?;
         Ok(Self { state, plan, scans, notes: several.notes })

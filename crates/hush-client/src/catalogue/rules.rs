@@ -11,7 +11,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::error::DataFusionError;
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion::logical_expr::expr::{AggregateFunction, Cast, WindowFunction};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     AggregateUDF, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition, cast,
@@ -32,7 +32,54 @@ const SAFE_DIGITS: u8 = 19;
 pub(super) fn exact_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(ExactAggregates)];
     rules.extend(SettleTypes::first());
+    rules.push(Arc::new(WideSums));
     rules
+}
+
+/// Sums of products of integers, whose type is known once types are settled: 38 digits hold such a product, and not its sum.
+#[derive(Debug)]
+struct WideSums;
+
+impl AnalyzerRule for WideSums {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        everywhere(plan, |part, schema| {
+            let Expr::AggregateFunction(mut call) = part else { return Ok(Transformed::no(part)) };
+            if let [argument] = call.params.args.as_slice() {
+                let mut bare = argument;
+                while let Expr::Cast(Cast { expr, .. }) = bare {
+                    bare = expr;
+                }
+                let is_product = !bare.get_type(schema)?.is_integer();
+                let wide = wide(call.func.name(), &argument.get_type(schema)?).filter(|_| is_product);
+                if let Some(wide) = wide.filter(|_| !matches!(bare, Expr::Literal(..) | Expr::Column(_))) {
+                    call.params.args = vec![cast(argument.clone(), wide)];
+                }
+            }
+            Ok(Transformed::yes(Expr::AggregateFunction(call)))
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        "wide_sums"
+    }
+}
+
+/// Rewrites every part of every expression of a plan, its sub-queries included. Outputs keep their names.
+fn everywhere(
+    plan: LogicalPlan,
+    rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<LogicalPlan> {
+    let rewritten = plan.transform_up_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        let names = NamePreserver::new(&node);
+        let rewritten = node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let rewritten = expr.transform_up(|part| rewrite(part, &schema))?.data;
+            Ok(Transformed::yes(name.restore(rewritten)))
+        })?;
+        rewritten.map_data(LogicalPlan::recompute_schema)
+    })?;
+    Ok(rewritten.data)
 }
 
 #[derive(Debug)]
@@ -40,17 +87,7 @@ struct ExactAggregates;
 
 impl AnalyzerRule for ExactAggregates {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let exact = plan.transform_up_with_subqueries(|node| {
-            let schema = merge_schema(&node.inputs());
-            let names = NamePreserver::new(&node);
-            let exact = node.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let exact = expr.transform_up(|part| exact(part, &schema))?.data;
-                Ok(Transformed::yes(name.restore(exact)))
-            })?;
-            exact.map_data(LogicalPlan::recompute_schema)
-        })?;
-        Ok(exact.data)
+        everywhere(plan, exact)
     }
 
     fn name(&self) -> &'static str {

@@ -241,6 +241,36 @@ fn aggregate(draw: &mut Draw, alias: &mut dyn FnMut(&mut Draw) -> String) -> Str
     }
 }
 
+/// A partner that anybody is, a sum beyond 38 digits, and groups that turn out to be too many.
+#[test]
+fn questions_that_groups_do_not_fit_are_answered() {
+    let mut draw = Draw::new();
+    let tables = [table(&mut draw, "t").0, table(&mut draw, "u").0];
+    let catalogue = Catalogue::new(tables.iter().collect()).unwrap();
+    let possible = |_: &Scan, groups: &Scan| catalogue.question(groups).ok().map(|_| 1.0);
+    let ask = |sql: &str, gain: Gain<'_>| {
+        let batches =
+            catalogue.ask_for(sql, gain, &Silent).unwrap_or_else(|error| panic!("{sql}: {error}")).batches;
+        let column = concat_batches(&batches[0].schema(), &batches).unwrap().column(0).clone();
+        arrow::util::display::array_value_to_string(&column, 0).unwrap()
+    };
+    for (sql, expected) in [
+        ("SELECT COUNT(*) FROM t WHERE EXISTS (SELECT 1 FROM u)", "60"),
+        ("SELECT COUNT(*) FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE id > 58)", "0"),
+        ("SELECT COUNT(*) FROM t WHERE id = 3 OR EXISTS (SELECT 1 FROM u WHERE id > 59)", "1"),
+        (
+            "SELECT SUM((t.id + 4611686018427387904) * 4611686018427387904) FROM t JOIN u ON t.id = u.id",
+            SUM_OF_PRODUCTS,
+        ),
+    ] {
+        assert_eq!(ask(sql, &|_, _| None), expected, "{sql}");
+        assert_eq!(ask(sql, &possible), expected, "{sql}");
+    }
+}
+
+/// `60·2^124 + 2^62·(0 + 1 + … + 59)`.
+const SUM_OF_PRODUCTS: &str = "1276058875953519246150339030485607383040";
+
 /// Groups of a table's rows give what its rows give, wherever a plan takes them.
 #[test]
 fn groups_stand_for_rows() {
