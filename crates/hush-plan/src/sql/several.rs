@@ -191,7 +191,7 @@ mod tests {
             ),
             (
                 "SELECT MEDIAN(v.cost), PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY cost DESC) AS q, MODE(id) FILTER (WHERE n > 1) FROM visits v",
-                r#"SELECT exact_quantile("v"."cost", 1, 2) AS "median_cost", quantile_disc("cost", 25, 100, 1) AS "q", mode("id") FILTER (WHERE "n" > 1) AS "mode_id" FROM "visits" "v""#,
+                r#"SELECT exact_quantile("v"."cost", 1, 2) AS "median_cost", quantile_disc("cost", 25, 100, 1) AS "q", mode("id") FILTER (WHERE "n" > 1) AS "MODE(id) FILTER (WHERE n > 1)" FROM "visits" "v""#,
             ),
             (
                 "SELECT COUNT(*), count(*), VARIANCE(v.cost) FROM visits v JOIN people USING (ID)",
