@@ -42,26 +42,37 @@ struct WideSums;
 
 impl AnalyzerRule for WideSums {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        everywhere(plan, |part, schema| {
-            let Expr::AggregateFunction(mut call) = part else { return Ok(Transformed::no(part)) };
-            if let [argument] = call.params.args.as_slice() {
-                let mut bare = argument;
-                while let Expr::Cast(Cast { expr, .. }) = bare {
-                    bare = expr;
-                }
-                let is_product = !bare.get_type(schema)?.is_integer();
-                let wide = wide(call.func.name(), &argument.get_type(schema)?).filter(|_| is_product);
-                if let Some(wide) = wide.filter(|_| !matches!(bare, Expr::Literal(..) | Expr::Column(_))) {
-                    call.params.args = vec![cast(argument.clone(), wide)];
-                }
+        everywhere(plan, |part, schema| match part {
+            Expr::AggregateFunction(mut call) => {
+                widen(call.func.name(), &mut call.params.args, schema)?;
+                Ok(Transformed::yes(Expr::AggregateFunction(call)))
             }
-            Ok(Transformed::yes(Expr::AggregateFunction(call)))
+            Expr::WindowFunction(mut call) => {
+                let name = call.fun.name().to_owned();
+                widen(&name, &mut call.params.args, schema)?;
+                Ok(Transformed::yes(Expr::WindowFunction(call)))
+            }
+            other => Ok(Transformed::no(other)),
         })
     }
 
     fn name(&self) -> &'static str {
         "wide_sums"
     }
+}
+
+/// Takes a sum in wide decimals, but that of integers: 38 digits hold it.
+fn widen(function: &str, arguments: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    let [argument] = arguments else { return Ok(()) };
+    let mut bare = &*argument;
+    while let Expr::Cast(Cast { expr, .. }) = bare {
+        bare = expr;
+    }
+    let is_integer = bare.get_type(schema)?.is_integer();
+    if let Some(wide) = wide(function, &argument.get_type(schema)?).filter(|_| !is_integer) {
+        *argument = cast(argument.clone(), wide);
+    }
+    Ok(())
 }
 
 /// Rewrites every part of every expression of a plan, its sub-queries included. Outputs keep their names.

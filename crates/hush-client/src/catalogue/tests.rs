@@ -262,6 +262,10 @@ fn questions_that_groups_do_not_fit_are_answered() {
             "SELECT SUM((t.id + 4611686018427387904) * 4611686018427387904) FROM t JOIN u ON t.id = u.id",
             SUM_OF_PRODUCTS,
         ),
+        (
+            "SELECT MAX(s) FROM (SELECT SUM((t.id + 4611686018427387904) * 4611686018427387904) OVER () AS s FROM t JOIN u ON t.id = u.id) q",
+            SUM_OF_PRODUCTS,
+        ),
     ] {
         assert_eq!(ask(sql, &|_, _| None), expected, "{sql}");
         assert_eq!(ask(sql, &possible), expected, "{sql}");
