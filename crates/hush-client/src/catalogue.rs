@@ -29,6 +29,7 @@ mod stated;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use arrow::record_batch::RecordBatch;
@@ -140,9 +141,15 @@ impl<'a> Catalogue<'a> {
     /// # Errors
     /// [`ClientError::Plan`] and [`ClientError::Tables`] before anything is sent; those of [`OwnedTable::ask`]; [`ClientError::Finish`].
     pub fn ask(&self, sql: &str, progress: &dyn Progress) -> Result<CatalogueOutcome, ClientError> {
-        match self.ask_for(sql, &|rows, groups| self.saved(rows, groups), progress) {
+        let in_groups = Cell::new(false);
+        let gain = |rows: &Scan, groups: &Scan| {
+            let saved = self.saved(rows, groups);
+            in_groups.set(in_groups.get() || saved.is_some());
+            saved
+        };
+        match self.ask_for(sql, &gain, progress) {
             // There were more groups than anybody knew.
-            Err(error) if error.is_of_size() => self.ask_for(sql, &|_, _| None, progress),
+            Err(error) if in_groups.get() && error.is_of_size() => self.ask_for(sql, &|_, _| None, progress),
             asked => asked,
         }
     }
