@@ -61,15 +61,18 @@ impl AnalyzerRule for WideSums {
     }
 }
 
-/// Takes a sum in wide decimals, but that of integers: 38 digits hold it.
+/// Takes a sum in wide decimals, but that of integers and of decimals of few digits: 38 digits hold it.
 fn widen(function: &str, arguments: &mut [Expr], schema: &DFSchema) -> Result<()> {
     let [argument] = arguments else { return Ok(()) };
     let mut bare = &*argument;
     while let Expr::Cast(Cast { expr, .. }) = bare {
         bare = expr;
     }
-    let is_integer = bare.get_type(schema)?.is_integer();
-    if let Some(wide) = wide(function, &argument.get_type(schema)?).filter(|_| !is_integer) {
+    let is_small = match bare.get_type(schema)? {
+        DataType::Decimal128(precision, _) => precision <= SAFE_DIGITS,
+        kind => kind.is_integer(),
+    };
+    if let Some(wide) = wide(function, &argument.get_type(schema)?).filter(|_| !is_small) {
         *argument = cast(argument.clone(), wide);
     }
     Ok(())

@@ -263,6 +263,10 @@ fn questions_that_groups_do_not_fit_are_answered() {
             SUM_OF_PRODUCTS,
         ),
         (
+            "SELECT COUNT(s) FROM (SELECT SUM(t.m) OVER (PARTITION BY t.n ORDER BY t.id) + SUM(t.m + 1) OVER () * 0 AS s FROM t JOIN u ON t.id = u.id WHERE t.m IS NOT NULL) q WHERE s IS NULL",
+            "0",
+        ),
+        (
             "SELECT MAX(s) FROM (SELECT SUM((t.id + 4611686018427387904) * 4611686018427387904) OVER () AS s FROM t JOIN u ON t.id = u.id) q",
             SUM_OF_PRODUCTS,
         ),
