@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use hush_keys::{BatchKey, OwnerSeed};
 use hush_remote::Progress;
 use hush_table::manifest::{ChangeKind, MAX_BATCHES};
@@ -142,9 +144,10 @@ impl RowStore<'_> {
         let (schema, mut id) = (&half.schema, [0; 16]);
         hush_ring::os_random(&mut id)?;
         let id = AppendId::from_bytes(id);
-        let keys = keys.present();
+        let (tokens, keys) = (Arc::clone(&keys.tokens), keys.present());
         let plan =
             ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_prepared(half);
+        let plan = plan.with_tokens(tokens);
         let maker = plan.prepare.maker(keys.pads.copied(), keys.runs.copied());
         let pool = thread_pool(self.threads)?;
         let rows = Rows { source, schema, pool: &pool, memory_limit: self.memory_limit };

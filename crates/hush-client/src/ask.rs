@@ -28,11 +28,13 @@ pub(crate) use rows::positions;
 
 use arrow::record_batch::RecordBatch;
 use hush_exec::answer::{Answer, AnswerError, EncryptedHalf, RowsChunk};
+use hush_plan::error::Clause;
 use hush_plan::plan::{CellsQuery, OwnQuery, Search, SlotExpr, Task};
 use hush_plan::predict::ChunkShape;
 use hush_plan::schema::Column;
 use hush_plan::{
-    EncodingId, Limits, OwnerPlan, Protection, Query, QueryPlan, ServerPlan, Shown, WayName, plan_query,
+    EncodingId, Limits, OwnerPlan, PlanError, Protection, Query, QueryPlan, ServerPlan, Shown, WayName,
+    plan_query,
 };
 use hush_remote::Progress;
 use hush_table::manifest::PartPlace;
@@ -86,6 +88,31 @@ impl OwnedTable {
     }
 
     fn plan_within(&self, sql: &str, limits: &Limits) -> Result<QueryPlan, ClientError> {
+        let query = hush_plan::sql::parse(self.schema(), sql)?;
+        if let Some(column) =
+            self.schema().protected(Protection::JoinKey).find(|c| query.columns().contains(&c.name))
+        {
+            let Column { name, protect, kind, reason, .. } = column.clone();
+            let clause = Clause::Select;
+            return Err(PlanError::NotQueryable { clause, column: name, protect, kind, reason }.into());
+        }
+        self.plan_query(&query, limits, true)
+    }
+
+    /// Plans a question whose join keys are texts, their tokens, and its constants too.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::plan`].
+    pub(crate) fn plan_on_tokens(&self, sql: &str) -> Result<QueryPlan, ClientError> {
+        self.plan_on_tokens_within(sql, &self.limits)
+    }
+
+    /// As [`OwnedTable::plan_on_tokens`], and finds where other ways become quicker.
+    pub(crate) fn plan_and_compare_on_tokens(&self, sql: &str) -> Result<QueryPlan, ClientError> {
+        self.plan_on_tokens_within(sql, &Limits { compares: true, ..self.limits })
+    }
+
+    fn plan_on_tokens_within(&self, sql: &str, limits: &Limits) -> Result<QueryPlan, ClientError> {
         let query = hush_plan::sql::parse(&self.half.schema, sql)?;
         self.plan_query(&query, limits, true)
     }
@@ -108,6 +135,13 @@ impl OwnedTable {
             site.shape.runs.clear();
         }
         let mut plan = plan_query(schema, &encodings, &site, &digest, query, limits)?;
+        if self.schema.protected(Protection::JoinKey).next().is_some() {
+            // The plan knows of texts; its owner of what they stand for.
+            let told = |schema| hush_plan::leakage::of_table(schema, &encodings, site.shape.rows());
+            let (stored, owned) = (told(schema), told(&self.schema));
+            plan.leakage.table = owned.table;
+            plan.leakage.hidden.splice(..stored.hidden.len(), owned.hidden);
+        }
         if !self.manifest.manifest().generations.is_empty() {
             let told = "which of these quantities each part has, and by that which rows are from before a column was added or dropped";
             plan.leakage.table.push(told.to_owned());

@@ -165,7 +165,10 @@ impl<'a> Catalogue<'a> {
         let mut answers: Vec<TableAnswer> = Vec::with_capacity(questions.len());
         let mut moved = Moved::default();
         for question in questions {
-            let outcome = question.table.run(question.plan, Phases::default(), progress)?;
+            let plan = question.plan.clone();
+            let mut outcome = question.table.run(plan, Phases::default(), progress)?;
+            outcome.batches =
+                phases.time("decrypt", || question.opened(std::mem::take(&mut outcome.batches)))?;
             outcome.phases.iter().for_each(|(name, seconds)| phases.add(name, seconds));
             moved.up += outcome.moved.up;
             moved.down += outcome.moved.down;
@@ -196,7 +199,7 @@ impl<'a> Catalogue<'a> {
     ) -> Result<CatalogueExplanation, ClientError> {
         let (planned, questions) = self.questions(sql, &|rows, groups| self.saved(rows, groups))?;
         let questions = questions.into_iter().map(|question| {
-            let explanation = question.table.explain(&question.sql, None, threads, profile.clone())?;
+            let explanation = question.table.explain_on_tokens(&question.sql, threads, profile.clone())?;
             let table = question.table.half.schema.table.clone();
             Ok::<_, ClientError>(TableExplanation { table, sql: question.sql, explanation })
         });
@@ -238,7 +241,7 @@ impl<'a> Catalogue<'a> {
             WayName::Order | WayName::Sum => {
                 let most = question.table.manifest.manifest().living_rows() / ROWS_OF_A_GROUP;
                 let most = most.min(plan.cost.max_groups);
-                most_groups(&question.table.half.schema, groups).filter(|groups| *groups <= most)?;
+                most_groups(question.table.schema(), groups).filter(|groups| *groups <= most)?;
             }
         }
         // As where one way alone is allowed, and it gives no rows.

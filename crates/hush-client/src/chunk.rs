@@ -2,6 +2,7 @@
 //! Encrypting one chunk: every encoded column, and the sealed ones.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
@@ -23,6 +24,7 @@ use crate::packing::ColumnKey;
 use crate::prepare::{PreparePlan, PreparedRows};
 use crate::private::PrivateHalf;
 use crate::scheme::Scheme;
+use crate::tokens::Tokens;
 
 /// Everything that encrypts a table's chunks.
 pub(crate) struct ChunkPlan<'a> {
@@ -38,6 +40,8 @@ pub(crate) struct ChunkPlan<'a> {
     pub(crate) append: Option<AppendId>,
     /// What is prepared of their rows.
     pub(crate) prepare: PreparePlan,
+    /// What makes the tokens of their join keys.
+    tokens: Arc<Tokens>,
     /// The conditions that are worked out of their rows.
     derived: DerivedPlan,
 }
@@ -64,7 +68,13 @@ impl<'a> ChunkPlan<'a> {
             Some((seal, column, *positions.get(seal.name.as_str())?))
         });
         let (sealed, derived) = (sealed.collect(), DerivedPlan::of(schema, keys));
-        Self { keys, positions, sealed, scheme, append: None, prepare: PreparePlan::default(), derived }
+        let (append, prepare, tokens) = (None, PreparePlan::default(), Arc::default());
+        Self { keys, positions, sealed, scheme, append, prepare, tokens, derived }
+    }
+
+    /// With the tokens of the table's join keys, without which no chunk is made of rows that have any.
+    pub(crate) fn with_tokens(self, tokens: Arc<Tokens>) -> Self {
+        Self { tokens, ..self }
     }
 
     /// With the cubes and runs of a table.
@@ -91,7 +101,8 @@ impl<'a> ChunkPlan<'a> {
     ) -> Result<Encrypted, ClientError> {
         let chunk = self.encrypt(encryptor, index, batch)?;
         let prepared = self.prepare.rows(schema, batch, is_stored)?;
-        Ok(Encrypted { clear: clear_rows(schema, clear, batch)?, chunk, prepared })
+        let tokens = self.tokens.of_rows(schema, batch)?;
+        Ok(Encrypted { clear: clear_rows(schema, clear, batch, &tokens)?, chunk, prepared })
     }
 
     /// Encrypts the batch as chunk `index` under a fresh seed.

@@ -17,6 +17,7 @@ mod rows;
 mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hush_encode::clear_schema;
@@ -276,9 +277,10 @@ impl<'a> Compaction<'a> {
         let (schema, mut id) = (&half.schema, [0; 16]);
         hush_ring::os_random(&mut id)?;
         let id = AppendId::from_bytes(id);
-        let keys = keys.present();
+        let (tokens, keys) = (Arc::clone(&keys.tokens), keys.present());
         let plan =
             ChunkPlan::new(schema, &keys.columns, &keys.seals, &Lattice).of_append(id).with_prepared(half);
+        let plan = plan.with_tokens(tokens);
         let maker = plan.prepare.maker(keys.pads.copied(), keys.runs.copied());
         let pool = thread_pool(self.options.threads)?;
         let read_bytes = step.parts().iter().map(bytes_of).max().unwrap_or(0);

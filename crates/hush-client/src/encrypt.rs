@@ -12,6 +12,8 @@ mod memory;
 mod parted;
 mod rows;
 
+use std::sync::Arc;
+
 use hush_encode::clear_schema;
 use hush_keys::{OwnerSeed, RootName, TableRoots};
 use hush_plan::{PrivateEncoding, Schema};
@@ -36,6 +38,7 @@ use crate::prepare::Preparer;
 use crate::private::PrivateHalf;
 use crate::roots::{DomainKeys, open_roots, seal_roots};
 use crate::scheme::Scheme;
+use crate::tokens::Tokens;
 use hush_remote::Progress;
 
 /// Everything that one encryption needs.
@@ -96,6 +99,7 @@ impl Encryption<'_> {
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
         let keys = DomainKeys::derive(of_domain, &half.encodings, &half.first_numbered())?;
         let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_prepared(half);
+        let plan = plan.with_tokens(Arc::new(Tokens::of(self.owner, schema)));
         let maker = plan.prepare.maker(of_domain.cube_pads(), of_domain.run_seal());
         let layout = TableLayout {
             clear: clear_schema(schema),

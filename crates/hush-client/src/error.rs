@@ -529,8 +529,14 @@ impl ClientError {
     /// Whether a question was refused because it is one for a [`Catalogue`](crate::Catalogue), be it of one table.
     pub fn needs_catalogue(&self) -> bool {
         use hush_plan::error::Feature::{CommonTable, Join, SetOperation, Subquery};
-        let Self::Plan(hush_plan::PlanError::Unsupported { feature, .. }) = self else { return false };
-        matches!(feature, CommonTable | Join | SetOperation | Subquery)
+        use hush_plan::{PlanError, Protection};
+        match self {
+            Self::Plan(PlanError::Unsupported { feature, .. }) => {
+                matches!(feature, CommonTable | Join | SetOperation | Subquery)
+            }
+            Self::Plan(PlanError::NotQueryable { protect, .. }) => *protect == Protection::JoinKey,
+            _ => false,
+        }
     }
 
     /// Whether a question was refused because its answer would be too large, in groups or in a server's memory.

@@ -90,8 +90,27 @@ impl OwnedTable {
         threads: usize,
         profile: ProfileInUse,
     ) -> Result<Explanation, ClientError> {
+        self.explained(groups, (threads, profile), || self.plan_and_compare(sql))
+    }
+
+    /// As [`OwnedTable::explain`], for a question whose join keys are tokens.
+    pub(crate) fn explain_on_tokens(
+        &self,
+        sql: &str,
+        threads: usize,
+        profile: ProfileInUse,
+    ) -> Result<Explanation, ClientError> {
+        self.explained(None, (threads, profile), || self.plan_and_compare_on_tokens(sql))
+    }
+
+    fn explained(
+        &self,
+        groups: Option<u64>,
+        (threads, profile): (usize, ProfileInUse),
+        plan: impl FnOnce() -> Result<QueryPlan, ClientError>,
+    ) -> Result<Explanation, ClientError> {
         let mut phases = Phases::default();
-        let planned = phases.time("plan", || self.plan_and_compare(sql))?;
+        let planned = phases.time("plan", plan)?;
         let asked = groups.unwrap_or(ASSUMED_GROUPS);
         let plan = planned.clone().for_groups(groups.unwrap_or(0));
         let prediction = self.predict(&plan, asked, threads)?;

@@ -97,7 +97,7 @@ fn fit_of(schema: &Schema, capacity: &Capacity) -> Result<DeviceFit, ClientError
     for encoding in plan_encodings(&approved, &needs, approved.max_rows)? {
         *columns.entry(encoding.public.params).or_default() += 1;
     }
-    let clear_row_bytes = approved.protected(Protection::Clear).map(clear_cell_bytes).sum();
+    let clear_row_bytes = approved.readable().map(|column| clear_cell_bytes(&column)).sum();
     let load = capacity.load(&columns, clear_row_bytes).ok_or_else(|| {
         let what = "the device was measured by another version".into();
         ClientError::Misused { what, way: Remedy::MeasureDevice }

@@ -83,6 +83,7 @@ mod schema_file;
 mod scheme;
 mod table;
 mod threads;
+mod tokens;
 mod update;
 mod workload;
 

@@ -12,6 +12,7 @@ use crate::chunk::{Seal, seals_of};
 use crate::columns::{ColumnKeys, keys_of};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
+use crate::tokens::Tokens;
 
 /// The place that the sealed bytes are bound to, beside the key of the table.
 const PLACE: &[u8] = b"roots of the domains";
@@ -53,6 +54,8 @@ pub(crate) fn domain_keys<'a>(
 /// The keys of a table's rows. A copy shares them.
 #[derive(Clone)]
 pub(crate) struct RowKeys {
+    /// Of join keys, in all domains.
+    pub(crate) tokens: Arc<Tokens>,
     present: Arc<DomainKeys>,
     earlier: Arc<BTreeMap<u32, DomainKeys>>,
 }
@@ -113,7 +116,8 @@ impl RowKeys {
         };
         let earlier = manifest.earlier.iter().map(|domain| Ok((domain.number, derive(domain.number)?)));
         let earlier = Arc::new(earlier.collect::<Result<_, ClientError>>()?);
-        let keys = Self { present: Arc::new(derive(manifest.domain)?), earlier };
+        let tokens = Arc::new(Tokens::of(owner, &half.schema));
+        let keys = Self { tokens, present: Arc::new(derive(manifest.domain)?), earlier };
         Ok((keys, roots))
     }
 

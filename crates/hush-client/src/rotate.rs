@@ -19,6 +19,7 @@ pub(crate) mod error;
 mod tests;
 
 use hush_keys::{OwnerSeed, RootName, TableRoots};
+use hush_plan::Protection;
 use hush_plan::error::{Front, Remedy};
 use hush_remote::Progress;
 use hush_table::manifest::{
@@ -156,6 +157,9 @@ pub fn rotate(
         let opened = place.open(owner.seed(), pins)?;
         if options.forget && !opened.half.schema.erasable {
             return Err(RotateError::NotErasable { place: place.name() }.into());
+        }
+        if let (Some(_), Some(column)) = (new_key, opened.half.schema.protected(Protection::JoinKey).next()) {
+            return Err(RotateError::JoinKey { place: place.name(), column: column.name.clone() }.into());
         }
         // One to another key begins with that key, whatever goes on.
         let is_under_way = opened.manifest.manifest().rotating && new_key.is_none();

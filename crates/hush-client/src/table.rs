@@ -7,6 +7,7 @@ use arrow::record_batch::RecordBatch;
 use hush_exec::{Engine, Limits, SumCache};
 use hush_keys::OwnerSeed;
 use hush_plan::Limits as QueryLimits;
+use hush_plan::Schema;
 use hush_plan::predict::MachineProfile;
 use hush_table::{SignedManifest, TableStore};
 
@@ -41,7 +42,10 @@ pub enum Evaluator {
 /// A table with its owner's key at hand.
 pub struct OwnedTable {
     pub(crate) manifest: SignedManifest,
+    /// What is stored: join keys are clear texts, their tokens.
     pub(crate) half: PrivateHalf,
+    /// The schema as its owner wrote it.
+    pub(crate) schema: Schema,
     pub(crate) keys: RowKeys,
     pub(crate) evaluator: Evaluator,
     /// The releases of its approximate results.
@@ -204,9 +208,12 @@ impl OwnedTable {
     fn new(opened: Opened, evaluator: Evaluator, scheme: &'static dyn Scheme, costs: Costs) -> Self {
         let Opened { manifest, half, keys, releases, .. } = opened;
         let limits = QueryLimits::default();
+        let schema = half.schema.with_tokens();
+        let (half, schema) = (PrivateHalf { schema, ..half.clone() }, half.schema);
         Self {
             manifest,
             half,
+            schema,
             keys,
             releases,
             evaluator,
@@ -223,9 +230,14 @@ impl OwnedTable {
         &self.manifest
     }
 
+    /// The schema.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// Schema and encodings.
-    pub fn private_half(&self) -> &PrivateHalf {
-        &self.half
+    pub fn private_half(&self) -> PrivateHalf {
+        PrivateHalf { schema: self.schema.clone(), ..self.half.clone() }
     }
 
     /// Sends a plan and returns the answer's bytes.

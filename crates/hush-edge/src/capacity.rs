@@ -254,6 +254,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
                 purposes: vec![Purpose::Sum],
                 reason: String::new(),
                 written: hush_plan::schema::Written::default(),
+                join: None,
             })
             .collect(),
         null_tokens: Vec::new(),

@@ -157,7 +157,7 @@ impl OpenPart {
         batch: &RowBatch,
     ) -> Result<(), EdgeError> {
         if let Some(writer) = &mut self.clear {
-            let rows = clear_rows(&key.schema, &encryptor.clear, batch)?;
+            let rows = clear_rows(&key.schema, &encryptor.clear, batch, &BTreeMap::new())?;
             if let Some((row, found)) = oversized_row(&rows) {
                 return Err(EdgeError::ClearRow { row: row + 1, found, limit: MAX_CLEAR_ROW_BYTES });
             }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The clear half of a chunk as Arrow.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatchOptions, StringArray};
+use arrow::array::{ArrayRef, AsArray, RecordBatchOptions, StringArray};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use hush_plan::{ColumnType, Protection, Schema};
@@ -25,11 +26,9 @@ pub fn oversized_row(rows: &RecordBatch) -> Option<(usize, usize)> {
     (0..rows.num_rows()).map(|row| (row, bytes(row))).find(|(_, bytes)| *bytes > MAX_CLEAR_ROW_BYTES)
 }
 
-/// Arrow schema of the clear columns, in file order.
+/// Arrow schema of the columns that a server reads, in file order: the clear ones, and join keys as texts, which their tokens are.
 pub fn clear_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema
-        .protected(Protection::Clear)
-        .map(|column| Field::new(&column.name, arrow_type(column.kind), true));
+    let fields = schema.readable().map(|column| Field::new(&column.name, arrow_type(column.kind), true));
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
@@ -46,21 +45,29 @@ pub fn arrow_type(kind: ColumnType) -> DataType {
     }
 }
 
-/// The clear columns of a batch; without clear columns, a batch of rows without columns.
+/// The clear columns of a batch, with those of `tokens` in the places of join keys; without clear columns, a batch of rows without columns.
 ///
 /// # Errors
-/// [`EncodeError::Internal`] if the batch was read without one of them.
-pub fn clear_rows(schema: &Schema, clear: &SchemaRef, batch: &RowBatch) -> Result<RecordBatch, EncodeError> {
-    let arrays = schema
-        .columns
-        .iter()
-        .zip(&batch.columns)
-        .filter(|(column, _)| column.protect == Protection::Clear)
-        .map(|(_, data)| match data {
-            Some(ColumnData::Array(array)) => Ok(array.clone()),
-            _ => Err(EncodeError::Internal { what: "a clear column's data was not read" }),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+/// [`EncodeError::Internal`] if the batch was read without one of them, or a join key has no tokens.
+pub fn clear_rows(
+    schema: &Schema,
+    clear: &SchemaRef,
+    batch: &RowBatch,
+    tokens: &BTreeMap<String, StringArray>,
+) -> Result<RecordBatch, EncodeError> {
+    let arrays =
+        schema.columns.iter().zip(&batch.columns).filter_map(|(column, data)| match (column.protect, data) {
+            (Protection::Clear, Some(ColumnData::Array(array))) => Some(Ok(array.clone())),
+            (Protection::Clear, _) => {
+                Some(Err(EncodeError::Internal { what: "a clear column's data was not read" }))
+            }
+            (Protection::JoinKey, _) => {
+                let tokens = tokens.get(&column.name).map(|tokens| Arc::new(tokens.clone()) as ArrayRef);
+                Some(tokens.ok_or(EncodeError::Internal { what: "a join key has no tokens" }))
+            }
+            _ => None,
+        });
+    let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
     Ok(RecordBatch::try_new_with_options(clear.clone(), arrays, &options)?)
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   OwnerSeed ──▶ KeyId, manifest signatures (Ed25519)
-//!       │
+//!       ├──▶ TokenKey of one name (AES-SIV): equal tokens for equal values
 //!       └──▶ TableKeys of one encryption ──▶ SealKey per sealed column (XChaCha20-Poly1305)
 //!                       │
 //!                       └──▶ SecretKey per column ──▶ Encryptor ─▶ bodies        answers ─▶ decrypt_…
@@ -63,6 +63,7 @@ mod roots;
 mod seal;
 mod secret;
 mod seed;
+mod tokens;
 
 pub use batch::BatchKey;
 pub use chain::{ChainSecret, Phase, encrypt_public};
@@ -84,3 +85,4 @@ pub use roots::TableRoots;
 pub use seal::{Opened, SEAL_OVERHEAD_BYTES, SealError, SealKey};
 pub use secret::SecretKey;
 pub use seed::{KeyId, OwnerSeed, SecretKind, TableKeys, VerifyingKey};
+pub use tokens::{TOKEN_OVERHEAD_BYTES, TokenKey};

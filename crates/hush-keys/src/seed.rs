@@ -15,6 +15,7 @@ use crate::pads::PadKey;
 use crate::release::ReleaseKey;
 use crate::seal::SealKey;
 use crate::secret::SecretKey;
+use crate::tokens::TokenKey;
 
 /// The name of an owner's key: the first 16 bytes of BLAKE3 of the Ed25519 verifying key. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,6 +139,17 @@ impl OwnerSeed {
         let of_all = self.of_table(table_id, [0; 16]);
         wiping_stack(|| BatchKey::from_bytes(blake3::derive_key(CONTEXT_BATCHES, &of_all.material(&[]))))
     }
+
+    /// The key of the tokens of this name, in all tables of the owner's.
+    pub fn token_key(&self, name: &str) -> TokenKey {
+        wiping_stack(|| {
+            let mut hasher = blake3::Hasher::new_derive_key(CONTEXT_TOKENS);
+            hasher.update(self.seed.as_slice()).update(name.as_bytes());
+            let mut key = Zeroizing::new([0; 64]);
+            hasher.finalize_xof().fill(key.as_mut_slice());
+            TokenKey::from_bytes(&key)
+        })
+    }
 }
 
 /// The columns that an RLWE secret encrypts. Secrets of different kinds have nothing in common, even with equal ids: a decrypted
@@ -250,6 +262,7 @@ impl SecretKind {
     }
 }
 
+const CONTEXT_TOKENS: &str = "hushtable v2 key of the tokens of a name";
 const CONTEXT_BATCHES: &str = "hushtable v2 key of the batches of a table";
 const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
 const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly1305";

@@ -45,6 +45,11 @@ impl Derived {
         let columns = condition.owned().columns.clone();
         let described = |name: &String| schema.columns.iter().find(|column| column.name == *name);
         let read: Vec<&Column> = columns.iter().filter_map(described).collect();
+        if let Some(column) = read.iter().find(|column| column.protect == Protection::JoinKey) {
+            let why =
+                format!("{} is a join key, which is for joins and conditions with = alone", column.name);
+            return Err(FilterFault::Derived { text: text.to_owned(), why });
+        }
         if let Some(column) = read.iter().find(|column| column.is_approximate()) {
             return Err(FilterFault::Approximate { column: column.name.clone() });
         }
@@ -93,6 +98,7 @@ impl Derived {
             purposes: vec![Purpose::Filter],
             reason: String::new(),
             written: Written::default(),
+            join: None,
         }
     }
 }

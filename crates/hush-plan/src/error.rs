@@ -430,6 +430,7 @@ fn protection_words(protect: Protection) -> &'static str {
         Protection::Decide => "undecided; decide on its protection first",
         Protection::Drop => "dropped; it is not in the encrypted table",
         Protection::Encrypt => "encrypted",
+        Protection::JoinKey => "a join key; nothing but equality shows of it",
         Protection::Seal => "sealed; no server computes on it",
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn compile<'a>(
             Protection::Encrypt => fetch.encrypted.push(column),
             // Of a column without values nobody knows the type.
             Protection::Seal if column.reason != NO_VALUES => fetch.sealed.push(column),
-            Protection::Seal | Protection::Drop | Protection::Decide => {
+            Protection::Decide | Protection::Drop | Protection::JoinKey | Protection::Seal => {
                 usable(schema, &name, Clause::Select)?;
             }
         }

@@ -217,7 +217,7 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
     let fault = schema.columns.iter().filter(asks).find_map(|column| match column.protect {
         Protection::Clear => Some(FilterFault::NotHidden { column: column.name.clone() }),
         Protection::Seal => Some(FilterFault::Sealed { column: column.name.clone() }),
-        Protection::Decide | Protection::Drop | Protection::Encrypt => None,
+        Protection::Decide | Protection::Drop | Protection::Encrypt | Protection::JoinKey => None,
     });
     let checked = fault.map_or_else(|| FilterShape::of(schema).map(|_| ()), Err);
     checked.map_err(|fault| SchemaError::Filter { fault })

@@ -23,7 +23,7 @@ use crate::packing::{Choice, approx_slots, approx_sum, slots, sum};
 use crate::program::Program;
 use crate::quantity::Quantity;
 use crate::range::at_least_one;
-use crate::schema::Schema;
+use crate::schema::{Protection, Schema};
 use crate::writers::Writers;
 pub(crate) use filtered::is_filtered;
 pub use further::{Further, plan_further};
@@ -152,6 +152,9 @@ fn shared_sums(
 ) -> Result<Vec<(Quantity, Choice)>, PlanError> {
     if let Some(column) = schema.under_seal().next() {
         return Err(PlanError::NotByDevices { column: column.name.clone(), what: "sealing" });
+    }
+    if let Some(column) = schema.protected(Protection::JoinKey).next() {
+        return Err(PlanError::NotByDevices { column: column.name.clone(), what: "the token of a join key" });
     }
     if let Some(column) = needs.programs.iter().find_map(|program| program.columns.first()) {
         return Err(PlanError::NotByDevices { column: column.clone(), what: "element-wise products" });

@@ -17,6 +17,14 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
     if !clear.is_empty() {
         table.push(format!("{} of every row", list(&clear)));
     }
+    let joined: Vec<&str> =
+        schema.protected(Protection::JoinKey).map(|column| column.name.as_str()).collect();
+    if !joined.is_empty() {
+        table.push(format!(
+            "which rows, of this table and of others with join keys of the same name, have equal {}, and which have none; of texts also about how long they are",
+            list(&joined)
+        ));
+    }
     table.push(format!("the number of rows ({rows})"));
     if !encodings.is_empty() {
         table.push(format!(
@@ -61,12 +69,18 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
         );
     }
     let mut hidden = Vec::new();
-    let unread = [Protection::Encrypt, Protection::Seal];
+    let unread = [Protection::Encrypt, Protection::JoinKey, Protection::Seal];
     let unread: Vec<&str> =
         schema.columns.iter().filter(|c| unread.contains(&c.protect)).map(|c| c.name.as_str()).collect();
     if !unread.is_empty() {
         hidden.push(format!("the names or any value of {}", list(&unread)));
-        hidden.push("which of their values are missing".to_owned());
+        let is_hidden = |name: &&str| !joined.contains(name);
+        let missing: Vec<&str> = unread.into_iter().filter(is_hidden).collect();
+        match joined.is_empty() {
+            true => hidden.push("which of their values are missing".to_owned()),
+            false if missing.is_empty() => {}
+            false => hidden.push(format!("which values of {} are missing", list(&missing))),
+        }
     }
     Leakage { table, query: Vec::new(), hidden }
 }

@@ -80,7 +80,7 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
     let fault = schema.columns.iter().filter(asks).find_map(|column| match column.protect {
         Protection::Clear => Some(CubeFault::ClearDimension { column: column.name.clone() }),
         Protection::Seal => Some(CubeFault::NotOfPurpose { column: column.name.clone() }),
-        Protection::Decide | Protection::Drop | Protection::Encrypt => None,
+        Protection::Decide | Protection::Drop | Protection::Encrypt | Protection::JoinKey => None,
     });
     if let Some(fault) = fault {
         return Err(SchemaError::Group { number: schema.groups.len() + 1, fault });

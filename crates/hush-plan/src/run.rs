@@ -136,7 +136,7 @@ impl RunShape {
             }
             let column = schema.columns.iter().find(|column| column.name == name);
             let column = column.ok_or_else(|| RunFault::NoColumn { column: name.to_owned() })?;
-            if column.protect == Protection::Drop {
+            if matches!(column.protect, Protection::Drop | Protection::JoinKey) {
                 return Err(RunFault::NotStored { column: name.to_owned() });
             }
             if column.is_approximate() && column.protect == Protection::Encrypt && !column.has_copy() {

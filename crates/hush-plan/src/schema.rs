@@ -76,6 +76,9 @@ pub enum Protection {
     /// Homomorphically encrypted.
     #[serde(rename = "encrypt")]
     Encrypt,
+    /// Equal values look equal, for joins and conditions with `=`; nothing else of them shows.
+    #[serde(rename = "joinkey")]
+    JoinKey,
     /// AEAD: stored and given back; no server computes on it.
     #[serde(rename = "seal")]
     Seal,
@@ -215,6 +218,8 @@ pub struct Column {
     pub range: Option<UnitRange>,
     /// Its protection.
     pub protect: Protection,
+    /// The name of its tokens, if it is a join key: equal values of columns of one name have equal tokens. `None`: the column's name.
+    pub join: Option<String>,
     /// Its purposes (encrypted columns; empty means sum, avg and count).
     pub purposes: Vec<Purpose>,
     /// Why it is protected so, for people.
@@ -236,6 +241,11 @@ impl Column {
             ColumnType::Float { digits } if self.range.is_some() => u32::from(digits),
             _ => 0,
         }
+    }
+
+    /// The name of the tokens of a join key.
+    pub fn token_name(&self) -> &str {
+        self.join.as_deref().unwrap_or(&self.name)
     }
 
     /// Whether it is there to be summed, and not only counted, multiplied by row or given back.
@@ -267,6 +277,16 @@ impl Column {
         let new: Vec<Purpose> = purposes.iter().filter(|purpose| !known.contains(purpose)).copied().collect();
         if !new.is_empty() {
             self.purposes = known.into_iter().chain(new).collect();
+        }
+    }
+
+    /// The column as it is stored: a join key is a clear text.
+    fn as_stored(self) -> Self {
+        match self.protect {
+            Protection::JoinKey => {
+                Self { kind: ColumnType::Text, range: None, protect: Protection::Clear, join: None, ..self }
+            }
+            _ => self,
         }
     }
 
@@ -359,6 +379,21 @@ impl Schema {
         self.protected(Protection::Seal).chain(copies)
     }
 
+    /// The columns that a server reads, as it reads them: the clear ones, and the tokens of join keys as texts.
+    pub fn readable(&self) -> impl Iterator<Item = Column> {
+        let shown = self
+            .columns
+            .iter()
+            .filter(|column| matches!(column.protect, Protection::Clear | Protection::JoinKey));
+        shown.cloned().map(Column::as_stored)
+    }
+
+    /// The schema with join keys as they are stored, clear texts.
+    #[must_use]
+    pub fn with_tokens(&self) -> Self {
+        Self { columns: self.columns.iter().cloned().map(Column::as_stored).collect(), ..self.clone() }
+    }
+
     /// The encrypters of rows.
     pub fn writers(&self) -> Writers {
         if self.edge { Writers::Devices } else { Writers::Owner }
@@ -372,7 +407,7 @@ impl Schema {
     /// The schema of the same data with nothing encrypted or sealed: for checking results in the clear, and for what the owner asks of columns
     /// that came back.
     ///
-    /// Encrypted and sealed columns become clear. A ranged float that is encrypted becomes the decimal that its fixed point is
+    /// Encrypted and sealed columns and join keys become clear. A ranged float that is encrypted becomes the decimal that its fixed point is
     /// (`decimal(38, digits)`), so that both halves compute with the same rounded values.
     pub fn all_clear(&self) -> Self {
         // What columns are encrypted for says nothing of clear ones.
@@ -393,7 +428,7 @@ impl Schema {
         for column in &mut schema.columns {
             column.purposes.clear();
             let is_encrypted = column.protect == Protection::Encrypt;
-            if is_encrypted || column.protect == Protection::Seal {
+            if is_encrypted || matches!(column.protect, Protection::JoinKey | Protection::Seal) {
                 column.protect = Protection::Clear;
             }
             if is_encrypted && let (ColumnType::Float { digits }, Some(_)) = (column.kind, column.range) {

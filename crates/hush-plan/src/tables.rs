@@ -22,6 +22,7 @@ pub(crate) fn column(name: &str, kind: ColumnType, protect: Protection) -> Colum
         purposes: Vec::new(),
         reason: String::new(),
         written: crate::schema::Written::default(),
+        join: None,
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Accounts, plans and facts as plain Python values.
 
-use hush::{Account, Counted, Leakage, Moved, Outcome, Phases, QueryPlan, Verified};
+use hush::{Account, CatalogueOutcome, Counted, Leakage, Moved, Outcome, Phases, QueryPlan, Verified};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -55,6 +55,32 @@ pub(crate) fn of_rehearsal(py: Python<'_>, account: &Account) -> PyResult<Py<PyD
     dict.set_item("security", security.collect::<Vec<_>>())?;
     dict.set_item("copies", account.copies.clone())?;
     dict.set_item("leakage", of_leakage(py, &account.leakage)?)?;
+    Ok(dict.unbind())
+}
+
+/// The cost of a question, with what each table was asked.
+pub(crate) fn of_catalogue(py: Python<'_>, outcome: &CatalogueOutcome) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    cost(&dict, &outcome.phases, outcome.moved)?;
+    let leakages: Vec<_> =
+        outcome.answers.iter().map(|asked| (asked.table.as_str(), &asked.outcome.plan.leakage)).collect();
+    dict.set_item("leakage", of_leakages(py, &leakages)?)?;
+    exposure(&dict, &[], None)?;
+    dict.set_item("notes", outcome.notes.clone())?;
+    let questions = outcome.answers.iter().map(|asked| {
+        let dict = PyDict::new(py);
+        dict.set_item("table", &asked.table)?;
+        dict.set_item("sql", &asked.sql)?;
+        dict.set_item("rows", asked.rows)?;
+        dict.set_item(
+            "way",
+            asked.outcome.plan.ways.iter().find(|way| way.taken).map(|way| way.name.name()),
+        )?;
+        dict.set_item("bytes_up", asked.outcome.moved.up)?;
+        dict.set_item("bytes_down", asked.outcome.moved.down)?;
+        Ok(dict)
+    });
+    dict.set_item("questions", questions.collect::<PyResult<Vec<_>>>()?)?;
     Ok(dict.unbind())
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hush::{Catalogue as Tables, CatalogueOutcome, OwnedTable, ProfileInUse};
+use hush::{Catalogue as Tables, OwnedTable, ProfileInUse};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -29,7 +29,7 @@ impl Catalogue {
     /// Asks a question about them.
     fn ask(&self, py: Python<'_>, sql: &str) -> PyResult<Answer> {
         let outcome = work::run(py, |progress| Ok(self.tables()?.ask(sql, progress)?))?;
-        let account = of_outcome(py, &outcome)?;
+        let account = account::of_catalogue(py, &outcome)?;
         answer(py, outcome.batches, account)
     }
 
@@ -54,30 +54,4 @@ impl Catalogue {
     fn tables(&self) -> Result<Tables<'_>, hush::Error> {
         Ok(Tables::new(self.0.iter().map(Arc::as_ref).collect())?)
     }
-}
-
-/// The cost of a question, with what each table was asked.
-fn of_outcome(py: Python<'_>, outcome: &CatalogueOutcome) -> PyResult<Py<PyDict>> {
-    let dict = PyDict::new(py);
-    account::cost(&dict, &outcome.phases, outcome.moved)?;
-    let leakages: Vec<_> =
-        outcome.answers.iter().map(|asked| (asked.table.as_str(), &asked.outcome.plan.leakage)).collect();
-    dict.set_item("leakage", account::of_leakages(py, &leakages)?)?;
-    account::exposure(&dict, &[], None)?;
-    dict.set_item("notes", outcome.notes.clone())?;
-    let questions = outcome.answers.iter().map(|asked| {
-        let dict = PyDict::new(py);
-        dict.set_item("table", &asked.table)?;
-        dict.set_item("sql", &asked.sql)?;
-        dict.set_item("rows", asked.rows)?;
-        dict.set_item(
-            "way",
-            asked.outcome.plan.ways.iter().find(|way| way.taken).map(|way| way.name.name()),
-        )?;
-        dict.set_item("bytes_up", asked.outcome.moved.up)?;
-        dict.set_item("bytes_down", asked.outcome.moved.down)?;
-        Ok(dict)
-    });
-    dict.set_item("questions", questions.collect::<PyResult<Vec<_>>>()?)?;
-    Ok(dict.unbind())
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use hush::{
-    ColumnCache, Error, Facet, NO_HOME, Outcome, OwnedTable, Policy, PreparedQuery, QueryLimits,
-    RehearsalOptions, TableDecryption, TableLocation, WayName,
+    Catalogue, CatalogueOutcome, ColumnCache, Error, Facet, NO_HOME, Outcome, OwnedTable, Policy,
+    PreparedQuery, QueryLimits, RehearsalOptions, TableDecryption, TableLocation, WayName,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -57,6 +57,14 @@ pub(crate) fn rehearse(
     let done = source.settle(work::run(py, |progress| hush::rehearse(&options, progress, &|_| {})))?;
     let account = account::of_rehearsal(py, &done.account)?;
     answer(py, done.batches, account)
+}
+
+/// How a table has answered.
+enum Asked {
+    /// By one question.
+    Alone(Outcome),
+    /// As the one table of a catalogue.
+    InParts(CatalogueOutcome),
 }
 
 fn of_outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Answer> {
@@ -139,13 +147,22 @@ impl Table {
 
     /// Asks a question; with `release`, for a result that may leave the owner.
     fn ask(&self, py: Python<'_>, sql: &str, release: Option<i32>) -> PyResult<Answer> {
-        let outcome = work::run(py, |progress| {
-            Ok(match release {
-                Some(digits) => self.0.ask_released(sql, digits, progress)?,
-                None => self.0.ask(sql, progress)?,
-            })
+        let outcome = work::run(py, |progress| match release {
+            Some(digits) => Ok(Asked::Alone(self.0.ask_released(sql, digits, progress)?)),
+            None => match self.0.ask(sql, progress) {
+                Err(error) if error.needs_catalogue() => {
+                    Ok(Asked::InParts(Catalogue::new(vec![self.0.as_ref()])?.ask(sql, progress)?))
+                }
+                asked => Ok(Asked::Alone(asked?)),
+            },
         })?;
-        of_outcome(py, outcome)
+        match outcome {
+            Asked::Alone(outcome) => of_outcome(py, outcome),
+            Asked::InParts(outcome) => {
+                let account = account::of_catalogue(py, &outcome)?;
+                answer(py, outcome.batches, account)
+            }
+        }
     }
 
     /// Plans a question for evaluation elsewhere.
@@ -163,13 +180,13 @@ impl Table {
     /// Its schema.
     #[getter]
     fn schema(&self) -> Schema {
-        Schema::new(self.0.private_half().schema.clone())
+        Schema::new(self.0.schema().clone())
     }
 
     /// Name of the table in SQL.
     #[getter]
     fn name(&self) -> String {
-        self.0.private_half().schema.table.clone()
+        self.0.schema().table.clone()
     }
 
     /// The public facts about it.

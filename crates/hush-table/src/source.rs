@@ -176,7 +176,7 @@ impl ReadAs {
     pub fn of(column: &Column) -> Self {
         let is_text = hush_plan::schema::units::type_bounds(column.kind).is_none();
         match column.protect {
-            Protection::Clear | Protection::Seal => Self::Array,
+            Protection::Clear | Protection::JoinKey | Protection::Seal => Self::Array,
             Protection::Decide if is_text => Self::Array,
             Protection::Decide | Protection::Encrypt => Self::Units,
             Protection::Drop => Self::Skip,

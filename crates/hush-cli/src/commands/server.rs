@@ -207,7 +207,7 @@ fn living_rows(manifest: &Manifest) -> String {
 fn private_half(args: &Info) -> Result<PrivateHalf, Error> {
     let key = open_key(&args.key)?;
     let table = locate(&args.table, &args.token)?.open(&key, &pins(), 1)?;
-    Ok(table.private_half().clone())
+    Ok(table.private_half())
 }
 
 /// Cubes and sorted runs, and sealed and dropped columns by name, with their types.
@@ -219,7 +219,9 @@ fn owned_columns(half: &PrivateHalf, manifest: &Manifest) -> String {
     for run in half.describe_runs(manifest) {
         out.push_str(&format!("run        {}\n", visible(&run)));
     }
-    for (label, protect) in [("sealed", Protection::Seal), ("dropped", Protection::Drop)] {
+    for (label, protect) in
+        [("join key", Protection::JoinKey), ("sealed", Protection::Seal), ("dropped", Protection::Drop)]
+    {
         for column in half.schema.protected(protect) {
             out.push_str(&format!(
                 "{label:<10} {} {}\n",

@@ -82,7 +82,7 @@ fn analyze(
 ) -> Result<(), Error> {
     let mut list = Vec::new();
     for answer in &outcome.answers {
-        let name = |table: &&OwnedTable| table.private_half().schema.table == answer.table;
+        let name = |table: &&OwnedTable| table.schema().table == answer.table;
         let table = tables.iter().find(name).ok_or_else(|| Error::bug("several::analyze"))?;
         let analysis = table.analyze(&answer.outcome, threads, profile())?;
         match as_json {

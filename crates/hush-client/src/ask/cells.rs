@@ -280,6 +280,7 @@ pub(super) fn counting(name: &str) -> Column {
         purposes: Vec::new(),
         reason: String::new(),
         written: Written::default(),
+        join: None,
     }
 }
 

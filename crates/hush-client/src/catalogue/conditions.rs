@@ -2,6 +2,7 @@
 //! Conditions of the engine's plan as the SQL of a question about one table. Only those are written whose meaning is the same in both: comparisons
 //! of exact numbers, dates, timestamps, texts and booleans with constants and with each other, and AND, OR and NOT of them.
 
+use arrow::array::Array;
 use arrow::datatypes::{DataType, Schema as ArrowSchema, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, Cast, InList, Like};
@@ -9,14 +10,28 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use hush_plan::ColumnType;
 use hush_plan::schema::units::format_units;
 
+use crate::tokens::Tokens;
+
 /// Constants of one IN; more are left to the engine.
 const MAX_LISTED: usize = 200;
 /// The days of the years 1 to 9999, from 1970.
 const DAYS: std::ops::RangeInclusive<i64> = -719_162..=2_932_896;
 const MICROS_OF_DAY: i64 = 86_400_000_000;
 
+/// What conditions are on.
+#[derive(Clone, Copy)]
+pub(super) struct Described<'a> {
+    /// The columns, with their types.
+    pub(super) columns: &'a ArrowSchema,
+    /// The join keys among them: the question is put with tokens in the places of their values.
+    pub(super) tokens: &'a Tokens,
+}
+
 /// A condition over columns of `table` as SQL; `None` if it is another one.
-pub(super) fn render(condition: &Expr, table: &ArrowSchema) -> Option<String> {
+pub(super) fn render(condition: &Expr, table: Described<'_>) -> Option<String> {
+    if condition.column_refs().into_iter().any(|column| table.tokens.column(&column.name).is_some()) {
+        return render_tokens(condition, table);
+    }
     let part = |expr: &Expr| render(expr, table);
     match condition {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
@@ -52,6 +67,64 @@ pub(super) fn render(condition: &Expr, table: &ArrowSchema) -> Option<String> {
     }
 }
 
+/// A condition with join keys: they are equal to something or not, and nothing else.
+fn render_tokens(condition: &Expr, table: Described<'_>) -> Option<String> {
+    let part = |expr: &Expr| render(expr, table);
+    let key = |expr: &Expr| {
+        let (name, kind) = column(expr, table)?;
+        let bare = unquoted(expr)?;
+        table.tokens.column(bare).map(|_| (name, bare.to_owned(), kind))
+    };
+    match condition {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+            Some(format!("({} {op} {})", part(left)?, part(right)?))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Eq | Operator::NotEq), right }) => {
+            match (key(left), key(right)) {
+                (Some((left, one, _)), Some((right, other, _))) => {
+                    table.tokens.are_alike(&one, &other).then(|| format!("({left} {op} {right})"))
+                }
+                (Some((name, bare, kind)), None) => {
+                    Some(format!("({name} {op} {})", token(right, (&bare, &kind), table)?))
+                }
+                (None, Some((name, bare, kind))) => {
+                    Some(format!("({name} {op} {})", token(left, (&bare, &kind), table)?))
+                }
+                (None, None) => None,
+            }
+        }
+        Expr::Not(inner) => Some(format!("(NOT {})", part(inner)?)),
+        Expr::IsNull(inner) => Some(format!("({} IS NULL)", key(inner)?.0)),
+        Expr::IsNotNull(inner) => Some(format!("({} IS NOT NULL)", key(inner)?.0)),
+        Expr::InList(InList { expr, list, negated }) if (1..=MAX_LISTED).contains(&list.len()) => {
+            let (name, bare, kind) = key(expr)?;
+            let list: Option<Vec<String>> =
+                list.iter().map(|item| token(item, (&bare, &kind), table)).collect();
+            Some(format!("({name} {}IN ({}))", not(*negated), list?.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// The token of a constant that a join key is compared with; `None` if no value of the column is equal to it.
+fn token(expr: &Expr, (name, kind): (&str, &DataType), table: Described<'_>) -> Option<String> {
+    let constant = folded(expr).filter(|constant| !constant.is_null())?;
+    let value = constant.cast_to(kind).ok()?;
+    let is_exact = value.cast_to(&constant.data_type()).is_ok_and(|back| back == constant);
+    let values = value.to_array().ok().filter(|_| is_exact)?;
+    let tokens = table.tokens.tokens(name, &values).ok()?;
+    tokens.is_valid(0).then(|| format!("'{}'", tokens.value(0)))
+}
+
+/// The column under casts.
+fn unquoted(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Column(column) => Some(&column.name),
+        Expr::Cast(Cast { expr, .. }) => unquoted(expr),
+        _ => None,
+    }
+}
+
 /// A name in double quotes.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -67,7 +140,7 @@ fn is_comparison(op: Operator) -> bool {
 }
 
 /// Both sides of a comparison.
-fn sides(left: &Expr, right: &Expr, table: &ArrowSchema) -> Option<(String, String)> {
+fn sides(left: &Expr, right: &Expr, table: Described<'_>) -> Option<(String, String)> {
     match (column(left, table), column(right, table)) {
         (Some((a, kind)), Some((b, other))) => (family(&kind) == family(&other)).then_some((a, b)),
         (Some((name, kind)), None) => Some((name, constant(right, &kind)?)),
@@ -98,10 +171,10 @@ fn family(kind: &DataType) -> Option<Family> {
 }
 
 /// A column, under casts that keep all of its values; with its own type.
-fn column(expr: &Expr, table: &ArrowSchema) -> Option<(String, DataType)> {
+fn column(expr: &Expr, table: Described<'_>) -> Option<(String, DataType)> {
     match expr {
         Expr::Column(column) => {
-            let kind = table.field_with_name(&column.name).ok()?.data_type().clone();
+            let kind = table.columns.field_with_name(&column.name).ok()?.data_type().clone();
             family(&kind).map(|_| (quoted(&column.name), kind))
         }
         Expr::Cast(Cast { expr, field }) => {

@@ -32,8 +32,8 @@ use datafusion::logical_expr::{
 
 use self::region::{Region, Step};
 use self::wanted::{Finish, Wanted, name_of};
-use super::conditions::{quoted, render};
-use super::scan::{Groups, Scan};
+use super::conditions::{Described, quoted, render};
+use super::scan::{Groups, Scan, tokens_of};
 use super::stated::Stated;
 
 /// What is gained by groups, the second scan, in place of rows, the first: more than 0, or `None`.
@@ -131,7 +131,8 @@ fn of_region(
         }
     }
     let (keyed, sums) = (BTreeSet::new(), Vec::new());
-    let mut wanted = Wanted { relation, columns: &columns, joined: &joined, keys: keyed, sums };
+    let tokens = &tokens_of(&scan.source);
+    let mut wanted = Wanted { relation, columns: &columns, joined: &joined, tokens, keys: keyed, sums };
     for step in &steps {
         match step {
             Step::Filter(condition) => wanted.keep(condition)?,
@@ -164,14 +165,16 @@ fn of_region(
 /// Takes those conditions off the lowest steps that are the table's question to answer.
 fn take_conditions(steps: &mut Vec<Step>, scan: &TableScan, stated: &Stated) -> Vec<String> {
     let (table, schema) = (scan.table_name.table(), scan.source.schema());
+    let tokens = tokens_of(&scan.source);
+    let described = Described { columns: &schema, tokens: &tokens };
     let mut taken = Vec::new();
     let mut is_lowest = true;
     let kept = std::mem::take(steps).into_iter().filter_map(|step| match step {
         Step::Filter(condition) if is_lowest => {
             let mut others = Vec::new();
             for part in split_conjunction_owned(condition) {
-                match render(&part, &schema).filter(|text| stated.contains(&(table.to_owned(), text.clone())))
-                {
+                let rendered = render(&part, described);
+                match rendered.filter(|text| stated.contains(&(table.to_owned(), text.clone()))) {
                     Some(text) => taken.push(text),
                     None => others.push(part),
                 }

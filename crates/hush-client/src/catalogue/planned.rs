@@ -10,7 +10,7 @@ use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableScan, TableSource};
+use datafusion::logical_expr::{LogicalPlan, TableScan};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use hush_encode::arrow_type;
 use hush_exec::ordered;
@@ -21,7 +21,7 @@ use super::faults;
 use super::groups::{Gain, grouped};
 use super::nulls::check_not_in;
 use super::rules::exact_rules;
-use super::scan::Scan;
+use super::scan::{Narrowed, Scan};
 use super::stated::{Stated, stated};
 use crate::error::ClientError;
 use crate::finish::quantile::exact_quantile;
@@ -66,7 +66,7 @@ impl Planned {
                 .extend(ordered().into_iter().chain([exact_quantile()]));
             state.build()
         });
-        let schemas: Vec<&Schema> = tables.iter().map(|table| &table.half.schema).collect();
+        let schemas: Vec<&Schema> = tables.iter().map(|table| table.schema()).collect();
         let several = several(&schemas, sql)?;
         let context = without_tables(&COMMON);
         for schema in &schemas {
@@ -77,7 +77,7 @@ impl Planned {
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let planned = runtime.block_on(async {
             let plan = state.create_logical_plan(&several.sql).await?;
-            let plan = plan.transform_up_with_subqueries(with_conditions)?.data;
+            let plan = plan.transform_up_with_subqueries(|node| with_conditions(tables, node))?.data;
             let settled = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
             check_not_in(&settled)?;
             let stated = stated(&settled)?;
@@ -109,24 +109,14 @@ fn opened(schema: &Schema) -> SchemaRef {
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A table that may leave out rows that do not meet a condition, and need not.
-#[derive(Debug)]
-struct Narrowed(SchemaRef);
-
-impl TableSource for Narrowed {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.0)
-    }
-
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
-    }
-}
-
-fn with_conditions(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+/// Scans that take conditions, of tables with these join keys.
+fn with_conditions(tables: &[&OwnedTable], node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(match node {
         LogicalPlan::TableScan(scan) => {
-            let source = Arc::new(Narrowed(scan.source.schema()));
+            let name = scan.table_name.table();
+            let table = tables.iter().find(|table| table.half.schema.table == name);
+            let tokens = table.map(|table| Arc::clone(&table.keys.tokens)).unwrap_or_default();
+            let source = Arc::new(Narrowed { schema: scan.source.schema(), tokens });
             Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan }))
         }
         other => Transformed::no(other),

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{TableScan, TableSource};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableScan, TableSource};
 
-use super::conditions::{quoted, render};
+use super::conditions::{Described, quoted, render};
 use super::stated::Stated;
+use crate::tokens::Tokens;
 
 /// What a plan reads of one table.
 #[derive(Clone, Debug)]
@@ -47,7 +48,10 @@ impl Scan {
         let outputs = read.fields().iter().map(|field| (quoted(field.name()), (**field).clone())).collect();
         let table = scan.table_name.table().to_owned();
         let moved = scan.filters.iter().flat_map(split_conjunction);
-        let written = moved.filter_map(|condition| render(condition, &all)).map(|text| (table.clone(), text));
+        let tokens = tokens_of(&scan.source);
+        let described = Described { columns: &all, tokens: &tokens };
+        let written = moved.filter_map(|condition| render(condition, described));
+        let written = written.map(|text| (table.clone(), text));
         let conditions = written.filter(|condition| stated.contains(condition)).map(|(_, text)| text);
         let (conditions, is_narrowed) = (conditions.collect(), !scan.filters.is_empty());
         Ok(Self { table, outputs, keys: None, conditions, is_narrowed, fetch: scan.fetch, answer: 0 })
@@ -70,6 +74,30 @@ impl Scan {
         }
         sql
     }
+}
+
+/// A table of the engine's that may leave out rows that do not meet a condition, and need not.
+#[derive(Debug)]
+pub(super) struct Narrowed {
+    /// Its columns.
+    pub(super) schema: SchemaRef,
+    /// Its join keys.
+    pub(super) tokens: Arc<Tokens>,
+}
+
+impl TableSource for Narrowed {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+}
+
+/// The join keys of what is scanned.
+pub(super) fn tokens_of(source: &Arc<dyn TableSource>) -> Arc<Tokens> {
+    source.downcast_ref::<Narrowed>().map(|narrowed| Arc::clone(&narrowed.tokens)).unwrap_or_default()
 }
 
 /// Groups of a table's rows as a table of the engine's.

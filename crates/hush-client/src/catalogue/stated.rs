@@ -5,6 +5,7 @@
 //! clear, that would show a server what nobody said to it. So a table is asked under conditions alone that the question states of it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -15,13 +16,15 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
-use super::conditions::render;
+use super::conditions::{Described, render};
+use super::scan::tokens_of;
+use crate::tokens::Tokens;
 
 /// Conditions, each with the name of its table.
 pub(super) type Stated = BTreeSet<(String, String)>;
 
 /// The tables behind the names of a plan; `None` for a name of several.
-type Names = HashMap<String, Option<(String, SchemaRef)>>;
+type Names = HashMap<String, Option<(String, SchemaRef, Arc<Tokens>)>>;
 
 /// The conditions on one table each that stand in a plan as it was asked for, with its types settled and nothing moved.
 ///
@@ -42,9 +45,9 @@ pub(super) fn stated(plan: &LogicalPlan) -> Result<Stated> {
             },
             _ => return Ok(TreeNodeRecursion::Continue),
         };
-        let table = (scan.table_name.table().to_owned(), scan.source.schema());
+        let table = (scan.table_name.table().to_owned(), scan.source.schema(), tokens_of(&scan.source));
         let known = names.entry(name.to_owned()).or_insert_with(|| Some(table.clone()));
-        if known.as_ref().is_none_or(|(known, _)| *known != table.0) {
+        if known.as_ref().is_none_or(|(known, ..)| *known != table.0) {
             *known = None;
         }
         Ok(TreeNodeRecursion::Continue)
@@ -57,13 +60,15 @@ pub(super) fn stated(plan: &LogicalPlan) -> Result<Stated> {
             _ => return Ok(TreeNodeRecursion::Continue),
         };
         for condition in conditions {
-            let Some((table, schema)) = table_of(condition, &names) else { continue };
+            let Some((table, schema, tokens)) = table_of(condition, &names) else { continue };
             // As the planner writes it once nothing is left to simplify.
             let described = DFSchema::try_from_qualified_schema(name_of(condition), schema)?;
             let context = SimplifyContext::builder().with_schema(described.into()).build();
             let simple = ExprSimplifier::new(context).simplify(condition.clone())?;
             for part in split_conjunction(&simple).into_iter().chain([condition]) {
-                stated.extend(render(part, schema).map(|text| (table.clone(), text)));
+                stated.extend(
+                    render(part, Described { columns: schema, tokens }).map(|text| (table.clone(), text)),
+                );
             }
         }
         Ok(TreeNodeRecursion::Continue)
@@ -78,7 +83,7 @@ fn name_of(condition: &Expr) -> TableReference {
 }
 
 /// The table whose columns, and no others, a condition is on.
-fn table_of<'n>(condition: &Expr, names: &'n Names) -> Option<&'n (String, SchemaRef)> {
+fn table_of<'n>(condition: &Expr, names: &'n Names) -> Option<&'n (String, SchemaRef, Arc<Tokens>)> {
     let mut found = None;
     for column in condition.column_refs() {
         let name = column.relation.as_ref()?.table();

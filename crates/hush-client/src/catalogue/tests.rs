@@ -8,15 +8,22 @@ use arrow::array::{
     TimestampMicrosecondArray,
 };
 use arrow::compute::concat_batches;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use hush_remote::Silent;
 use hush_testkit::Draw;
 
+use hush_exec::Limits;
+use hush_keys::OwnerSeed;
+use hush_table::TableStore;
+use hush_table::source::Source;
+
 use super::*;
 use crate::ask::table_in_memory;
+use crate::encrypt::encrypt_parts;
 use crate::finish::finish;
 use crate::private::PrivateHalf;
+use crate::scheme::NoOp;
 
 const COLUMNS: [(&str, &str); 8] = [
     ("id", "int(64)"),
@@ -66,6 +73,23 @@ fn table(draw: &mut Draw, name: &str) -> (OwnedTable, RecordBatch) {
     let rows = RecordBatch::try_new(hush_encode::clear_schema(&schema), columns).unwrap();
     let table = table_in_memory(PrivateHalf::new(schema, Vec::new()), &rows, &[], 1).unwrap();
     (table, rows)
+}
+
+/// The same rows under join keys, but for their numbers and one column.
+fn keyed(rows: &RecordBatch, name: &str) -> OwnedTable {
+    let mut text = format!("format = 1\ntable = \"{name}\"\nstatus = \"approved\"\nmax_rows = 1000\n");
+    for (name, kind) in COLUMNS {
+        let protect = if matches!(name, "id" | "l") { "clear" } else { "joinkey" };
+        text += &format!("[columns.{name}]\ntype = \"{kind}\"\nnullable = true\nprotect = \"{protect}\"\n");
+    }
+    let half = PrivateHalf::new(crate::schema_file::parse_schema(&text).unwrap(), Vec::new());
+    let (owner, store) = (OwnerSeed::generate().unwrap(), TableStore::memory());
+    let source = |first, count| {
+        let piece = rows.slice(first, count);
+        Source::from_batches(name, piece.schema(), std::slice::from_ref(&piece)).unwrap()
+    };
+    encrypt_parts(&[source(0, 25), source(25, ROWS - 25)], &half, &owner, &store, &NoOp).unwrap();
+    OwnedTable::open_store(&store, &owner, &NoOp, 1, Limits::default()).unwrap()
 }
 
 fn literal(draw: &mut Draw, column: &str) -> String {
@@ -241,6 +265,51 @@ fn aggregate(draw: &mut Draw, alias: &mut dyn FnMut(&mut Draw) -> String) -> Str
     }
 }
 
+/// A question about `t` and `u` that adds up.
+fn question(draw: &mut Draw) -> String {
+    let (from, aliases) = JOINS[draw.below(JOINS.len())];
+    let mut alias = |draw: &mut Draw| aliases[draw.below(aliases.len())].to_owned();
+    let mut outputs: Vec<String> = (0..draw.below(3))
+        .map(|_| {
+            let form = draw.below(6);
+            let (x, y) = (alias(draw), alias(draw));
+            match form {
+                0 => format!("EXTRACT(MONTH FROM {x}.d)"),
+                1 => format!("{x}.n + {y}.n"),
+                _ => format!("{x}.{}", ["n", "t", "b", "d"][form - 2]),
+            }
+        })
+        .collect();
+    let keys = outputs.len();
+    outputs.extend((0..1 + draw.below(3)).map(|_| aggregate(draw, &mut alias)));
+    let named = outputs.iter().enumerate().map(|(place, text)| format!("{text} AS c{place}"));
+    let mut sql = format!("SELECT {} FROM {from}", named.collect::<Vec<_>>().join(", "));
+    if draw.below(2) == 0 {
+        let x = alias(draw);
+        sql += &format!(
+            " WHERE {x}.{}",
+            ["n > 0", "m < 1.5", "b", "t LIKE '%a%'", "d IS NOT NULL"][draw.below(5)]
+        );
+    }
+    if keys > 0 {
+        sql += &format!(" GROUP BY {}", outputs[..keys].join(", "));
+    }
+    sql
+}
+
+/// The rows of a result as texts, in an order of their own.
+fn texts(outcome: CatalogueOutcome) -> (SchemaRef, Vec<Vec<String>>) {
+    let batches = outcome.batches;
+    let batch = concat_batches(&batches[0].schema(), &batches).unwrap();
+    let text = |row| {
+        let cell = |column: &ArrayRef| arrow::util::display::array_value_to_string(column, row).unwrap();
+        batch.columns().iter().map(cell).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<_> = (0..batch.num_rows()).map(text).collect();
+    rows.sort();
+    (batch.schema(), rows)
+}
+
 /// A partner that anybody is, a sum beyond 38 digits, and groups that turn out to be too many.
 #[test]
 fn questions_that_groups_do_not_fit_are_answered() {
@@ -289,45 +358,7 @@ fn groups_stand_for_rows() {
         |_: &Scan, groups: &Scan| catalogue.question(groups).ok().map(|_| 1.0 + groups.outputs.len() as f64);
     let (mut grouped, mut joined) = (0, 0);
     for _ in 0..300 {
-        let (from, aliases) = JOINS[draw.below(JOINS.len())];
-        let mut alias = |draw: &mut Draw| aliases[draw.below(aliases.len())].to_owned();
-        let mut outputs: Vec<String> = (0..draw.below(3))
-            .map(|_| {
-                let form = draw.below(6);
-                let (x, y) = (alias(&mut draw), alias(&mut draw));
-                match form {
-                    0 => format!("EXTRACT(MONTH FROM {x}.d)"),
-                    1 => format!("{x}.n + {y}.n"),
-                    _ => format!("{x}.{}", ["n", "t", "b", "d"][form - 2]),
-                }
-            })
-            .collect();
-        let keys = outputs.len();
-        outputs.extend((0..1 + draw.below(3)).map(|_| aggregate(&mut draw, &mut alias)));
-        let named = outputs.iter().enumerate().map(|(place, text)| format!("{text} AS c{place}"));
-        let mut sql = format!("SELECT {} FROM {from}", named.collect::<Vec<_>>().join(", "));
-        if draw.below(2) == 0 {
-            let x = alias(&mut draw);
-            sql += &format!(
-                " WHERE {x}.{}",
-                ["n > 0", "m < 1.5", "b", "t LIKE '%a%'", "d IS NOT NULL"][draw.below(5)]
-            );
-        }
-        if keys > 0 {
-            sql += &format!(" GROUP BY {}", outputs[..keys].join(", "));
-        }
-        let texts = |outcome: CatalogueOutcome| {
-            let batches = outcome.batches;
-            let batch = concat_batches(&batches[0].schema(), &batches).unwrap();
-            let text = |row| {
-                let cell =
-                    |column: &ArrayRef| arrow::util::display::array_value_to_string(column, row).unwrap();
-                batch.columns().iter().map(cell).collect::<Vec<_>>()
-            };
-            let mut rows: Vec<_> = (0..batch.num_rows()).map(text).collect();
-            rows.sort();
-            (batch.schema(), rows)
-        };
+        let sql = question(&mut draw);
         let by_rows = catalogue.ask_for(&sql, &|_, _| None, &Silent);
         let by_groups = catalogue.ask_for(&sql, &possible, &Silent);
         let (by_rows, by_groups) = match (by_rows, by_groups) {
@@ -347,4 +378,42 @@ fn groups_stand_for_rows() {
         assert_eq!(texts(by_groups), texts(by_rows), "{sql}\n{asked:#?}");
     }
     assert!(grouped > 100 && joined > 50, "{grouped} {joined}");
+}
+
+/// Questions about join keys have the results of the same questions about their values, as rows and as groups; and a server gets tokens alone.
+#[test]
+fn join_keys_mean_what_their_values_mean() {
+    let mut draw = Draw::new();
+    let (t, u) = (table(&mut draw, "t"), table(&mut draw, "u"));
+    let clear = Catalogue::new(vec![&t.0, &u.0]).unwrap();
+    let keyed = [keyed(&t.1, "t"), keyed(&u.1, "u")];
+    let keyed = Catalogue::new(keyed.iter().collect()).unwrap();
+    let possible = |_: &Scan, groups: &Scan| keyed.question(groups).ok().map(|_| 1.0);
+    let (mut decided, mut grouped) = (0, 0);
+    for round in 0..300 {
+        let sql = match round % 2 {
+            0 => format!("SELECT * FROM t WHERE {}", condition(&mut draw, 2)),
+            _ => question(&mut draw),
+        };
+        let expected = clear.ask_for(&sql, &|_, _| None, &Silent);
+        let found = [keyed.ask_for(&sql, &|_, _| None, &Silent), keyed.ask_for(&sql, &possible, &Silent)];
+        for found in found {
+            let (expected, found) = match (&expected, found) {
+                (Ok(expected), Ok(found)) => (expected.clone(), found),
+                (Err(expected), Err(found)) => {
+                    assert_eq!(expected.code(), found.code(), "{sql}");
+                    continue;
+                }
+                (expected, found) => panic!("{sql}: {:?} but {:?}", expected.as_ref().err(), found.err()),
+            };
+            for answer in &found.answers {
+                let constants: Vec<&str> = answer.sql.split('\'').skip(1).step_by(2).collect();
+                decided += usize::from(!constants.is_empty());
+                assert!(constants.iter().all(|constant| constant.len() >= 32), "{}", answer.sql);
+                grouped += usize::from(answer.sql.contains("GROUP BY"));
+            }
+            assert_eq!(texts(found), texts(expected), "{sql}");
+        }
+    }
+    assert!(decided > 40 && grouped > 40, "{decided} {grouped}");
 }

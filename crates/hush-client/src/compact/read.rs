@@ -53,6 +53,8 @@ struct Recipe<'a> {
 
 /// How the cells of a column of the schema are had again.
 enum Recovered<'a> {
+    /// The values of a join key's tokens.
+    Token(&'a Column),
     /// They are not stored.
     Nothing,
     /// The column was added later: all are missing.
@@ -188,6 +190,11 @@ impl<'a> Reader<'a> {
                     let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
                     Some(ColumnData::Array(cast(array, &arrow_type(column.kind))?))
                 }
+                Recovered::Token(column) => {
+                    let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
+                    let tokens = found.ok_or(ClientError::Internal { what: "a join key is missing" })?;
+                    Some(ColumnData::Array(self.keys.tokens.values(&column.name, tokens)?))
+                }
                 Recovered::Sealed { read, of_table, copied } => {
                     let missing = ClientError::Internal { what: "a sealed column is missing" };
                     let found = keys.seals.get(*of_table).zip(chunk.sealed.get(*read));
@@ -250,6 +257,7 @@ impl<'a> Recipe<'a> {
             columns.push(match column.protect {
                 Protection::Drop => Recovered::Nothing,
                 Protection::Clear => Recovered::Clear(column),
+                Protection::JoinKey => Recovered::Token(column),
                 Protection::Seal => match under_seal(&column.name) {
                     Some((of_table, number)) => {
                         sealed.push(number);

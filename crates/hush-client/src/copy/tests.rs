@@ -17,6 +17,7 @@ fn column(kind: ColumnType, range: Option<(i128, i128)>, nullable: bool) -> Colu
         purposes: vec![Purpose::Fetch],
         reason: String::new(),
         written: Written::default(),
+        join: None,
     }
 }
 

@@ -142,6 +142,11 @@ impl PartReader {
                     let array = found.ok_or(ClientError::Internal { what: "a clear column is missing" })?;
                     Ok(cast(&array.slice(first_row, count), &arrow_type(column.kind))?)
                 }
+                (Protection::JoinKey, _) => {
+                    let found = clear.as_ref().and_then(|batch| batch.column_by_name(&column.name));
+                    let tokens = found.ok_or(ClientError::Internal { what: "a join key is missing" })?;
+                    self.keys.tokens.values(&column.name, &tokens.slice(first_row, count))
+                }
                 (_, Some((_, array))) => Ok(array.clone()),
                 (Protection::Seal, None) => Ok(missing(column, count)),
                 _ if column.is_copy_alone()
@@ -215,7 +220,8 @@ impl PartReader {
     /// The wanted clear columns of a part.
     fn clear_rows(&self, entry: &PartEntry) -> Result<Option<RecordBatch>, ClientError> {
         let is_wanted = |name: &str| {
-            self.wanted.iter().any(|column| column.protect == Protection::Clear && column.name == name)
+            let is_read = |column: &Column| matches!(column.protect, Protection::Clear | Protection::JoinKey);
+            self.wanted.iter().any(|column| is_read(column) && column.name == name)
         };
         if entry.clear.is_none() || !self.manifest.clear_columns.iter().any(|column| is_wanted(&column.name))
         {
@@ -256,7 +262,9 @@ fn missing(column: &Column, rows: usize) -> ArrayRef {
 fn wanted(half: &PrivateHalf, columns: Option<&[String]>) -> Result<Vec<Column>, ClientError> {
     let stored = |column: &&Column| {
         let has_value = half.encodings.iter().any(|e| e.quantity == Quantity::Value(column.name.clone()));
-        matches!(column.protect, Protection::Clear | Protection::Seal) || has_value || column.has_copy()
+        matches!(column.protect, Protection::Clear | Protection::JoinKey | Protection::Seal)
+            || has_value
+            || column.has_copy()
     };
     let Some(names) = columns else {
         return Ok(half.schema.columns.iter().filter(stored).cloned().collect());

@@ -19,6 +19,8 @@ use hush_system::memory::resident_bytes;
 
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = CHUNK_ROWS as u64;
+/// Estimated bytes of the token of a join key.
+const TOKEN_BYTES: u64 = 64;
 /// Bytes of the program before it reads a row: code that has run (28 MB of it measured), tables of the rings, threads.
 pub(crate) const PROGRAM_BYTES: u64 = 36 * MIB;
 /// Assumed bytes of a text of unknown length.
@@ -88,6 +90,7 @@ impl Need {
             need.texts += u64::from(is_text);
             match column.protect {
                 Protection::Clear => need.clear += bytes,
+                Protection::JoinKey => need.clear += ROWS * TOKEN_BYTES,
                 Protection::Seal => need.encrypted += bytes,
                 Protection::Encrypt if column.has_copy() => {
                     need.encrypted += copy::shape(column).bytes(ROWS);

@@ -14,6 +14,7 @@ use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
 use crate::scheme::Scheme;
+use crate::tokens::Tokens;
 
 /// Encrypts each source as one part of a new table. None has more rows than a chunk.
 pub(crate) fn encrypt_parts(
@@ -60,7 +61,8 @@ pub(crate) fn encrypt_parts(
         }
         if !clear.fields().is_empty() {
             let mut writer = ClearPartWriter::new(&clear)?;
-            writer.push(&clear_rows(schema, &clear, &batch)?)?;
+            let tokens = Tokens::of(owner, schema).of_rows(schema, &batch)?;
+            writer.push(&clear_rows(schema, &clear, &batch, &tokens)?)?;
             let part = writer.finish()?;
             store.put_part(&part)?;
             entry.clear = Some(part.file);

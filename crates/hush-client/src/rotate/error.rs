@@ -54,6 +54,16 @@ pub enum RotateError {
         /// The place.
         place: String,
     },
+    /// The tokens of join keys are of the owner's key, whatever the secrets of the rows.
+    #[error(
+        "{place}: the tokens of {column} are made with this owner's key, so that another key could not read them\n  Way out: encrypt again with the new key."
+    )]
+    JoinKey {
+        /// The place.
+        place: String,
+        /// A join key.
+        column: String,
+    },
     /// Nothing would change without a new key.
     #[error("a table whose secrets stay needs a new owner's key\n  Way out: name the file of one.")]
     NoKey,
@@ -70,6 +80,7 @@ impl RotateError {
             Self::NoKey => "HUSH-C114",
             Self::NotForgotten => "HUSH-C115",
             Self::NotErasable { .. } => "HUSH-C116",
+            Self::JoinKey { .. } => "HUSH-C117",
         }
     }
 
@@ -77,9 +88,11 @@ impl RotateError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::SameKey { .. } | Self::NoKey | Self::NotForgotten => ErrorKind::Usage,
-            Self::Derived { .. } | Self::NotErasable { .. } | Self::Waiting { .. } | Self::Domains { .. } => {
-                ErrorKind::Refused
-            }
+            Self::Derived { .. }
+            | Self::JoinKey { .. }
+            | Self::NotErasable { .. }
+            | Self::Waiting { .. }
+            | Self::Domains { .. } => ErrorKind::Refused,
         }
     }
 }

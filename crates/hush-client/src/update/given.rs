@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rows that an update is given: new values of some columns, by the values of a key.
 
+use std::collections::BTreeMap;
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -178,7 +179,7 @@ fn typed(source: &Source, schema: &Schema) -> Result<RecordBatch, ClientError> {
     let mut batches = Vec::new();
     for batch in source.typed(&readable)? {
         match batch {
-            Ok(batch) => batches.push(clear_rows(&readable, &arrays, &batch)?),
+            Ok(batch) => batches.push(clear_rows(&readable, &arrays, &batch, &BTreeMap::new())?),
             Err(SourceError::NoRows) => break,
             Err(error) => return Err(error.into()),
         }

@@ -60,7 +60,7 @@ impl Axis {
         let Dimension { column: name, grain } = dimension;
         let column = schema.columns.iter().find(|column| column.name == *name);
         let column = column.ok_or_else(|| CubeFault::NoColumn { column: name.clone() })?;
-        if column.protect == Protection::Drop {
+        if matches!(column.protect, Protection::Drop | Protection::JoinKey) {
             return Err(CubeFault::NotStored { column: name.clone() });
         }
         let (kind, bounds) = (column.kind, column_bounds(column));

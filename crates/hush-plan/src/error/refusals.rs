@@ -103,6 +103,13 @@ fn not_queryable(column: &str, protect: Protection, kind: ColumnType, reason: &s
         );
         return vec![typed.into()];
     }
+    if protect == Protection::JoinKey {
+        return vec![
+            "hush encrypt, then hush query, without --release: what reads join keys is answered in parts"
+                .into(),
+            "a question without it".into(),
+        ];
+    }
     let is_text = matches!(kind, ColumnType::Category | ColumnType::Text);
     let again = match is_text {
         // No server computes on texts.

@@ -112,7 +112,7 @@ impl Code {
         match (column.protect, grain) {
             (Protection::Encrypt, _) | (Protection::Seal, Grain::Texts(_)) => {}
             (Protection::Seal, _) => return Err(FilterFault::Sealed { column: name.clone() }),
-            (Protection::Clear | Protection::Decide | Protection::Drop, _) => {
+            (Protection::Clear | Protection::Decide | Protection::Drop | Protection::JoinKey, _) => {
                 return Err(FilterFault::NotHidden { column: name.clone() });
             }
         }

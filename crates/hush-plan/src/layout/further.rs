@@ -14,7 +14,7 @@ use crate::error::PlanError;
 use crate::packing::{Choice, Packing, SumAsked, sum};
 use crate::program::Program;
 use crate::quantity::Quantity;
-use crate::schema::Schema;
+use crate::schema::{Protection, Schema};
 use crate::writers::Writers;
 
 /// The encodings of an altered table.
@@ -210,6 +210,9 @@ fn of_devices(
 ) -> Result<Vec<(Quantity, Choice)>, PlanError> {
     if let Some(column) = schema.under_seal().next() {
         return Err(PlanError::NotByDevices { column: column.name.clone(), what: "sealing" });
+    }
+    if let Some(column) = schema.protected(Protection::JoinKey).next() {
+        return Err(PlanError::NotByDevices { column: column.name.clone(), what: "the token of a join key" });
     }
     if let Some(column) = missing.programs.iter().find_map(|program| program.columns.first()) {
         return Err(PlanError::NotByDevices { column: column.clone(), what: "element-wise products" });

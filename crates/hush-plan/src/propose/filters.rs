@@ -183,7 +183,7 @@ fn compared(workload: &Workload<'_>, codes: &[Code], query: &Query) -> Option<(F
             }
             // Masks and groups of the server.
             Protection::Clear => {}
-            Protection::Decide | Protection::Drop | Protection::Seal => return None,
+            Protection::Decide | Protection::Drop | Protection::JoinKey | Protection::Seal => return None,
         }
     }
     if filters == Filters::default() {

@@ -191,6 +191,7 @@ fn stored<'a>(schema: &'a mut Schema, name: &str) -> Result<&'a mut Column, Alte
 fn drop_column(schema: &mut Schema, name: &str) -> Result<(), AlterFault> {
     let column = find(schema, name)?;
     column.protect = Protection::Drop;
+    column.join = None;
     column.purposes = Vec::new();
     let is_left = |set: &mut Vec<String>| {
         set.retain(|factor| factor != name);
@@ -208,7 +209,12 @@ fn rename(schema: &mut Schema, from: &str, to: &str) -> Result<(), AlterFault> {
         return Ok(());
     }
     require_free(schema, to, Some(from))?;
-    stored(schema, from)?.name = to.to_owned();
+    let column = stored(schema, from)?;
+    if column.protect == Protection::JoinKey {
+        // Its tokens stay those that they are.
+        column.join = Some(column.token_name().to_owned());
+    }
+    column.name = to.to_owned();
     for name in schema.products.iter_mut().chain(&mut schema.moments).flatten() {
         if name == from {
             *name = to.to_owned();

@@ -120,7 +120,9 @@ fn members(expr: &Expr) -> Vec<&Expr> {
 /// The protection of a column that the table has.
 fn stored(schema: &Schema, name: &str) -> Result<Protection, PlanError> {
     match schema.column(name).map(|column| column.protect) {
-        Some(protect @ (Protection::Clear | Protection::Encrypt | Protection::Seal)) => Ok(protect),
+        Some(
+            protect @ (Protection::Clear | Protection::Encrypt | Protection::JoinKey | Protection::Seal),
+        ) => Ok(protect),
         // Dropped, undecided, or of another schema.
         _ => super::clear::usable(schema, name, Clause::Where).map(|column| column.protect),
     }

@@ -66,7 +66,8 @@ pub(super) fn items(names: &Names<'_>, projection: Vec<SelectItem>) -> Result<Ve
 pub(super) fn left_out(schema: &Schema, projection: &[SelectItem]) -> Vec<(String, Protection)> {
     let is_star =
         |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-    let is_usable = |protect| matches!(protect, Protection::Clear | Protection::Encrypt);
+    let is_usable =
+        |protect| matches!(protect, Protection::Clear | Protection::Encrypt | Protection::JoinKey);
     let rest = schema.columns.iter().filter(|column| !is_usable(column.protect));
     let rest = rest.filter(|_| projection.iter().any(is_star));
     rest.map(|column| (column.name.clone(), column.protect)).collect()
@@ -75,7 +76,7 @@ pub(super) fn left_out(schema: &Schema, projection: &[SelectItem]) -> Vec<(Strin
 /// `*` stands for every column that queries can use, in file order.
 fn expand(names: &Names<'_>, items: &mut Vec<Item>) {
     for column in &names.schema.columns {
-        if matches!(column.protect, Protection::Clear | Protection::Encrypt) {
+        if matches!(column.protect, Protection::Clear | Protection::Encrypt | Protection::JoinKey) {
             let expr = Expr::Identifier(Ident::with_quote('"', &column.name));
             push(items, expr, column.name.clone(), false);
         }

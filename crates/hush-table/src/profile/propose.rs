@@ -161,6 +161,7 @@ fn column(found: &ColumnProfile, null_tokens: &[String]) -> Column {
         purposes: if sums { purposes(kind, verdict.class) } else { Vec::new() },
         reason,
         written: written(found, null_tokens),
+        join: None,
     }
 }
 

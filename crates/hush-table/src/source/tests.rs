@@ -36,7 +36,17 @@ impl Random {
 
 pub(super) fn column(name: &str, kind: ColumnType, protect: Protection) -> Column {
     let (purposes, reason, written) = (Vec::new(), String::new(), hush_plan::schema::Written::default());
-    Column { name: name.to_owned(), kind, nullable: true, range: None, protect, purposes, reason, written }
+    Column {
+        name: name.to_owned(),
+        kind,
+        nullable: true,
+        range: None,
+        protect,
+        join: None,
+        purposes,
+        reason,
+        written,
+    }
 }
 
 pub(super) fn schema(columns: Vec<Column>) -> Schema {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a plan adds up of one table, as SQL on this table.
 
-use arrow::datatypes::{DataType, Schema as ArrowSchema};
+use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Case, Cast};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 
-use super::super::conditions::{constant, keeps, quoted, render};
+use super::super::conditions::{Described, constant, keeps, quoted, render};
+use crate::tokens::Tokens;
 
 /// An exact number of every row: a polynomial in the columns, or one of several by a condition; `None` if it is another expression. A table knows its
 /// value exactly, whatever types the plan gives to its parts.
-pub(super) fn measure(expr: &Expr, columns: &DFSchema) -> Option<String> {
-    let measured = Measured { columns, table: columns.as_arrow() };
+pub(super) fn measure(expr: &Expr, columns: &DFSchema, tokens: &Tokens) -> Option<String> {
+    let table = Described { columns: columns.as_arrow(), tokens };
+    let measured = Measured { columns, table };
     let (text, scale) = measured.text(expr)?;
     (scale <= scale_of(&expr.get_type(columns).ok()?)?).then_some(text)
 }
@@ -27,7 +29,7 @@ pub(super) fn scale_of(kind: &DataType) -> Option<i8> {
 
 struct Measured<'a> {
     columns: &'a DFSchema,
-    table: &'a ArrowSchema,
+    table: Described<'a>,
 }
 
 impl Measured<'_> {
@@ -35,7 +37,11 @@ impl Measured<'_> {
     fn text(&self, expr: &Expr) -> Option<(String, i8)> {
         match expr {
             Expr::Column(column) => {
-                let kind = self.table.field_with_name(&column.name).ok()?.data_type();
+                // Nobody adds tokens up.
+                if self.table.tokens.column(&column.name).is_some() {
+                    return None;
+                }
+                let kind = self.table.columns.field_with_name(&column.name).ok()?.data_type();
                 Some((quoted(&column.name), scale_of(kind)?))
             }
             Expr::Literal(value, _) => {

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, 
 use super::measure::{measure, scale_of};
 use crate::catalogue::conditions::{keeps, quoted};
 use crate::finish::moments;
+use crate::tokens::Tokens;
 
 /// What is asked for of every group of a table's rows.
 pub(super) struct Wanted<'a> {
@@ -25,6 +26,8 @@ pub(super) struct Wanted<'a> {
     pub(super) columns: &'a DFSchema,
     /// Those of all that the plan joins.
     pub(super) joined: &'a DFSchema,
+    /// The join keys among its columns.
+    pub(super) tokens: &'a Tokens,
     /// Columns by which rows are grouped.
     pub(super) keys: BTreeSet<String>,
     /// Aggregates of a group, as SQL and with their types.
@@ -71,7 +74,10 @@ impl Wanted<'_> {
         if *distinct || matches!(name, "min" | "max" | "bool_and" | "bool_or") {
             let args = match args.as_slice() {
                 [Expr::Column(column)]
-                    if self.is_own(column) && !distinct && matches!(name, "min" | "max") =>
+                    if self.is_own(column)
+                        && !distinct
+                        && matches!(name, "min" | "max")
+                        && self.tokens.column(&column.name).is_none() =>
                 {
                     let kind = self.exact_kind(column)?;
                     vec![self.sum(format!("{}({})", name.to_uppercase(), quoted(&column.name)), kind)]
@@ -225,7 +231,7 @@ impl Wanted<'_> {
     /// An expression of the table's columns alone as SQL.
     fn measured(&self, expr: &Expr) -> Option<String> {
         let is_own = expr.column_refs().into_iter().all(|column| self.is_own(column));
-        measure(expr, self.columns).filter(|_| is_own && self.is_any_own(expr))
+        measure(expr, self.columns, self.tokens).filter(|_| is_own && self.is_any_own(expr))
     }
 
     /// Decimals of an exact number.

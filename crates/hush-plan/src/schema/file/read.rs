@@ -125,6 +125,14 @@ impl Reader<'_> {
             allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,
             release: top.get("release").map(|value| self.release(value)).transpose()?,
         };
+        if let Some(value) = top.get("erasable")
+            && schema.erasable
+            && schema.protected(Protection::JoinKey).next().is_some()
+        {
+            let expected =
+                "left out: tokens of join keys are made with the owner's key, and are not forgotten";
+            return Err(self.wrong(value, SCHEMA, "erasable", expected));
+        }
         if let Some(value) = top.get("moments") {
             schema.moments = self.moments(value, &schema)?;
         }
@@ -257,10 +265,11 @@ impl Reader<'_> {
     }
 
     fn column(&self, name: &str, line: usize, value: &Value<'_>) -> Result<Column, SchemaError> {
-        const KEYS: [&str; 9] = [
+        const KEYS: [&str; 10] = [
             "censored",
             "date_format",
             "for",
+            "join",
             "null_tokens",
             "nullable",
             "protect",
@@ -303,6 +312,7 @@ impl Reader<'_> {
             nullable,
             range: table.get("range").map(|value| self.range(value, name, kind)).transpose()?,
             protect,
+            join: self.join(table, &place, (protect, kind))?,
             purposes: self.purposes(table, &place)?,
             reason: self.optional_text(table, "reason", &place)?,
             written: self.written(table, &place, kind)?,
@@ -334,12 +344,49 @@ impl Reader<'_> {
     }
 
     fn protection(&self, value: &Value<'_>, place: &str) -> Result<Protection, SchemaError> {
-        const ALL: [Protection; 5] =
-            [Protection::Clear, Protection::Decide, Protection::Drop, Protection::Encrypt, Protection::Seal];
+        const ALL: [Protection; 6] = [
+            Protection::Clear,
+            Protection::Decide,
+            Protection::Drop,
+            Protection::Encrypt,
+            Protection::JoinKey,
+            Protection::Seal,
+        ];
         let text = value.get_ref().as_str();
         ALL.into_iter().find(|protect| text == Some(protection_name(*protect))).ok_or_else(|| {
-            self.wrong(value, place, "protect", "\"clear\", \"encrypt\", \"seal\", \"drop\" or \"DECIDE\"")
+            self.wrong(
+                value,
+                place,
+                "protect",
+                "\"clear\", \"encrypt\", \"joinkey\", \"seal\", \"drop\" or \"DECIDE\"",
+            )
         })
+    }
+
+    /// The name of a join key's tokens. Join keys have exact values, and nothing is made of them beforehand.
+    fn join(
+        &self,
+        table: &DeTable<'_>,
+        place: &str,
+        (protect, kind): (Protection, ColumnType),
+    ) -> Result<Option<String>, SchemaError> {
+        let refused = |key: &'static str, expected: &'static str| match table.get(key) {
+            Some(value) => Err(self.wrong(value, place, key, expected)),
+            None => Ok(()),
+        };
+        if protect != Protection::JoinKey {
+            return refused("join", "left out: it names the tokens of a join key, protect = \"joinkey\"")
+                .map(|()| None);
+        }
+        if matches!(kind, ColumnType::Float { .. }) {
+            refused("type", "of exact values for a join key: floats are not equal or different")?;
+        }
+        refused("for", "left out for a join key")?;
+        let Some(value) = table.get("join") else { return Ok(None) };
+        let name = value.get_ref().as_str().filter(|name| !name.is_empty());
+        let name = name
+            .ok_or_else(|| self.wrong(value, place, "join", "a name that columns of equal values share"))?;
+        Ok(Some(name.to_owned()))
     }
 
     fn purposes(&self, table: &DeTable<'_>, place: &str) -> Result<Vec<Purpose>, SchemaError> {
@@ -393,7 +440,7 @@ impl Reader<'_> {
         let usable = |name: &String| {
             let column = schema.columns.iter().find(|column| column.name == *name);
             column.is_some_and(|column| {
-                !matches!(column.protect, Protection::Drop | Protection::Seal)
+                !matches!(column.protect, Protection::Drop | Protection::JoinKey | Protection::Seal)
                     && !matches!(column.kind, ColumnType::Date | ColumnType::Timestamp)
                     && type_bounds(column.kind).is_some()
             })

@@ -185,7 +185,7 @@ impl Random {
             rounded: false,
         };
         let (nullable, reason) = (self.below(2) == 0, self.text());
-        Column { name, kind, nullable, range, protect, purposes, reason, written }
+        Column { name, kind, nullable, range, protect, join: None, purposes, reason, written }
     }
 }
 

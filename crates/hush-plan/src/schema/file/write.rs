@@ -69,6 +69,7 @@ pub(super) fn protection_name(protect: Protection) -> &'static str {
         Protection::Decide => "DECIDE",
         Protection::Drop => "drop",
         Protection::Encrypt => "encrypt",
+        Protection::JoinKey => "joinkey",
         Protection::Seal => "seal",
     }
 }
@@ -195,9 +196,16 @@ fn column_table(out: &mut String, column: &Column, edge: bool) {
             "         # another type in the data, to keep it"
         }
         Protection::Drop if !edge => "         # or \"seal\"",
-        Protection::Drop | Protection::Clear | Protection::Encrypt | Protection::Seal => "",
+        Protection::Clear
+        | Protection::Drop
+        | Protection::Encrypt
+        | Protection::JoinKey
+        | Protection::Seal => "",
     };
     line(out, &format!("protect = {}{choices}", quoted(protection_name(column.protect))));
+    if let (Protection::JoinKey, Some(name)) = (column.protect, &column.join) {
+        line(out, &format!("join = {}", quoted(name)));
+    }
     if !column.purposes.is_empty() {
         line(out, &format!("for = {}", quoted_list(column.purposes.iter().map(|purpose| purpose.name()))));
     }

@@ -28,7 +28,7 @@ pub enum RunFault {
         text: String,
     },
     /// A column that is not in the table.
-    #[error("{column} is not stored")]
+    #[error("{column} is not stored so that it can be used")]
     NotStored {
         /// The column.
         column: String,

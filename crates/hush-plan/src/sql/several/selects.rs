@@ -204,7 +204,8 @@ impl<'a> Selects<'a> {
         };
         let sealed = schema.columns.iter().filter(|column| column.protect == Protection::Seal);
         self.left_out.extend(sealed.map(|column| column.name.clone()));
-        let shown = |protect| matches!(protect, Protection::Clear | Protection::Encrypt);
+        let shown =
+            |protect| matches!(protect, Protection::Clear | Protection::Encrypt | Protection::JoinKey);
         let columns = schema.columns.iter().filter(|column| shown(column.protect)).map(|column| {
             let column = Ident::with_quote('"', &column.name);
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![qualifier.clone(), column]))
