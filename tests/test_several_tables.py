@@ -110,20 +110,23 @@ def rows_of(draw, columns, rows):
 
 def encrypted(data, columns, name, owner, out):
     """The table, encrypted."""
-    wanted = {how: [column for column, (_, protect, _) in columns.items() if protect == how] for how in ("clear", "encrypt", "seal")}
-    schema = ht.propose(data, sensitive=wanted["encrypt"] + wanted["seal"], clear=wanted["clear"], name=name)
+    kinds = ("clear", "encrypt", "joinkey", "seal")
+    wanted = {how: [column for column, (_, protect, _) in columns.items() if protect == how] for how in kinds}
+    schema = ht.propose(data, sensitive=wanted["encrypt"] + wanted["joinkey"] + wanted["seal"], clear=wanted["clear"], name=name)
     for column in wanted["seal"]:
         schema[column].protect = "seal"
+    for column in wanted["joinkey"]:
+        schema[column].update(protect="joinkey", for_=None)
     return ht.encrypt(data, schema=schema.approve("a person"), keys=owner, out=out / name, name=name)
 
 
 class Case:
     """Tables as they are, and encrypted."""
 
-    def __init__(self, seed, owner, out, sizes=None):
+    def __init__(self, seed, owner, out, sizes=None, tables=TABLES):
         draw = random.Random(seed)
-        self.duck, self.tables, self.data = duckdb.connect(), [], {}
-        for name, columns in TABLES.items():
+        self.duck, self.tables, self.data, self.out = duckdb.connect(), [], {}, out
+        for name, columns in tables.items():
             rows = (sizes or {}).get(name) or draw.choice([1, 7, 40, 90])
             data = rows_of(draw, columns, rows)
             self.data[name] = data

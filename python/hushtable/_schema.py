@@ -16,7 +16,7 @@ from ._data import Columns, Data, Path, names, source
 from ._errors import HushWarning, no_column, usage
 from ._lookup import Lookups, looked_up
 
-Protection = Literal["clear", "encrypt", "seal", "drop", "DECIDE"]
+Protection = Literal["clear", "encrypt", "joinkey", "seal", "drop", "DECIDE"]
 #: An end of a range, in values of the column; a text is read as the schema file reads it.
 Bound = int | float | decimal.Decimal | datetime.date | datetime.datetime | str
 Range = tuple[Any, Any]
@@ -228,7 +228,9 @@ class Column:
 
     @property
     def protect(self) -> Protection:
-        """``clear`` (the server reads it), ``encrypt``, ``seal`` (stored; no server computes on it), ``drop``, ``DECIDE``."""
+        """``clear`` (the server reads it), ``encrypt``, ``joinkey`` (the server sees which values are equal), ``seal`` (stored; no
+        server computes on it), ``drop``, ``DECIDE``.
+        """
         found: Protection = self._facts["protect"]
         return found
 
@@ -265,6 +267,16 @@ class Column:
     @for_.setter
     def for_(self, purposes: Iterable[str]) -> None:
         self.update(for_=purposes)
+
+    @property
+    def join(self) -> str | None:
+        """The name of a join key's tokens: columns of one name have equal tokens for equal values. ``None`` for the column's name."""
+        name: str | None = self._facts.get("join")
+        return name
+
+    @join.setter
+    def join(self, name: str | None) -> None:
+        self.update(join=name)
 
     @property
     def reason(self) -> str:

@@ -49,6 +49,8 @@ pub(crate) enum Benchmark {
     Cubes(Cubes),
     /// One row that goes out of a table, and one that gets a new value, found by clear and by sealed columns
     Delete(Delete),
+    /// Joins of two tables on encrypted keys, and on join keys
+    Joins(Joins),
     /// Predicted bytes and times of queries of every kind beside measured ones
     Predictions(Predictions),
     /// A question like TPC-H's sixth with all conditions encrypted, by products of ciphertexts without keys
@@ -272,6 +274,15 @@ pub(crate) struct Asking {
 fn link_speed(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "expected a number of megabit per second".to_owned())?;
     if (0.001..=1e7).contains(&speed) { Ok(speed) } else { Err("expected 0.001 to 10000000".to_owned()) }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Joins {
+    /// Rows of each table, separated by commas
+    #[arg(long, value_delimiter = ',', default_values_t = [1000, 100_000], value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) rows: Vec<u64>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
 }
 
 #[derive(Debug, Args)]

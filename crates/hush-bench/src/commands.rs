@@ -7,7 +7,7 @@ use std::process::Command;
 
 use hush::{Error, ProfileInUse};
 use hush_bench::{
-    BenchError, analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption,
+    BenchError, analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, joins,
     libraries, predictions, products, runs, split_table, tpch,
 };
 use hush_system::processors;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::args::{
     Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Cubes, Delete, EdgeGrid,
-    Encryption, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable, Tpch,
+    Encryption, Joins, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable, Tpch,
 };
 
 /// Runs a benchmark and prints its report.
@@ -34,6 +34,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Cubes(args) => cubes(args, threads),
         Benchmark::Delete(args) => delete(args, threads),
         Benchmark::Encryption(args) => encryption(args, threads),
+        Benchmark::Joins(args) => joins(args, threads),
         Benchmark::Predictions(args) => predictions(args, threads),
         Benchmark::Products(args) => products(args, threads),
         Benchmark::Runs(args) => runs(args, threads),
@@ -111,6 +112,13 @@ fn products(args: &Products, threads: usize) -> Result<(), Error> {
     let measured = products::run(&options).map_err(to_error)?;
     report(args.asking.json, &measured, || products::text(&options, &measured))?;
     all_right("question", usize::from(!measured.is_exact))
+}
+
+fn joins(args: &Joins, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let measured = joins::run(&options).map_err(to_error)?;
+    report(args.asking.json, &measured, || joins::text(&options, &measured))?;
+    all_right("question", joins::wrong(&measured))
 }
 
 /// The questions beside what others published.

@@ -21,6 +21,7 @@ pub mod deletions;
 pub mod edge_grid;
 pub mod encryption;
 mod error;
+pub mod joins;
 pub mod libraries;
 mod peers;
 pub mod predictions;

@@ -19,6 +19,7 @@ mod answered;
 mod conditions;
 mod faults;
 mod groups;
+mod narrowed;
 mod nulls;
 mod planned;
 mod questions;

@@ -281,7 +281,7 @@ impl Column {
     }
 
     /// The column as it is stored: a join key is a clear text.
-    fn as_stored(self) -> Self {
+    fn into_stored(self) -> Self {
         match self.protect {
             Protection::JoinKey => {
                 Self { kind: ColumnType::Text, range: None, protect: Protection::Clear, join: None, ..self }
@@ -385,13 +385,13 @@ impl Schema {
             .columns
             .iter()
             .filter(|column| matches!(column.protect, Protection::Clear | Protection::JoinKey));
-        shown.cloned().map(Column::as_stored)
+        shown.cloned().map(Column::into_stored)
     }
 
     /// The schema with join keys as they are stored, clear texts.
     #[must_use]
     pub fn with_tokens(&self) -> Self {
-        Self { columns: self.columns.iter().cloned().map(Column::as_stored).collect(), ..self.clone() }
+        Self { columns: self.columns.iter().cloned().map(Column::into_stored).collect(), ..self.clone() }
     }
 
     /// The encrypters of rows.

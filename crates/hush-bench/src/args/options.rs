@@ -2,13 +2,13 @@
 //! What arguments ask of the benchmarks.
 
 use hush_bench::{
-    analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, libraries,
+    analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, joins, libraries,
     predictions, products, runs, split_table, tpch,
 };
 
 use super::{
     Analytics, Appends, Asking, Compact, Conditions, Cubes, Delete, EdgeGrid, EdgeGridKey, EdgeGridProfile,
-    EdgeGridWay, Encryption, Libraries, LibrariesTable, Predictions, Products, Runs, SplitTable, Tpch,
+    EdgeGridWay, Encryption, Joins, Libraries, LibrariesTable, Predictions, Products, Runs, SplitTable, Tpch,
 };
 
 impl Analytics {
@@ -103,6 +103,18 @@ impl Tpch {
         let python = (!self.skip_peers).then(|| self.python.clone());
         let questions = self.questions.clone();
         tpch::Options { scale, repeat, threads, constants, seed, questions, any_days, python }
+    }
+}
+
+impl Joins {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> joins::Options {
+        joins::Options {
+            rows: self.rows.clone(),
+            seed: self.asking.seed,
+            repeat: self.asking.repeat,
+            threads,
+        }
     }
 }
 

@@ -33,7 +33,8 @@ use datafusion::logical_expr::{
 use self::region::{Region, Step};
 use self::wanted::{Finish, Wanted, name_of};
 use super::conditions::{Described, quoted, render};
-use super::scan::{Groups, Scan, tokens_of};
+use super::narrowed::tokens_of;
+use super::scan::{Groups, Scan};
 use super::stated::Stated;
 
 /// What is gained by groups, the second scan, in place of rows, the first: more than 0, or `None`.

@@ -19,9 +19,10 @@ use hush_plan::{Protection, Schema};
 
 use super::faults;
 use super::groups::{Gain, grouped};
+use super::narrowed::Narrowed;
 use super::nulls::check_not_in;
 use super::rules::exact_rules;
-use super::scan::{Narrowed, Scan};
+use super::scan::Scan;
 use super::stated::{Stated, stated};
 use crate::error::ClientError;
 use crate::finish::quantile::exact_quantile;

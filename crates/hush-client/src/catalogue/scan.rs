@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, SchemaRef};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableScan, TableSource};
+use datafusion::logical_expr::{TableScan, TableSource};
 
 use super::conditions::{Described, quoted, render};
+use super::narrowed::tokens_of;
 use super::stated::Stated;
-use crate::tokens::Tokens;
 
 /// What a plan reads of one table.
 #[derive(Clone, Debug)]
@@ -74,30 +74,6 @@ impl Scan {
         }
         sql
     }
-}
-
-/// A table of the engine's that may leave out rows that do not meet a condition, and need not.
-#[derive(Debug)]
-pub(super) struct Narrowed {
-    /// Its columns.
-    pub(super) schema: SchemaRef,
-    /// Its join keys.
-    pub(super) tokens: Arc<Tokens>,
-}
-
-impl TableSource for Narrowed {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
-    }
-}
-
-/// The join keys of what is scanned.
-pub(super) fn tokens_of(source: &Arc<dyn TableSource>) -> Arc<Tokens> {
-    source.downcast_ref::<Narrowed>().map(|narrowed| Arc::clone(&narrowed.tokens)).unwrap_or_default()
 }
 
 /// Groups of a table's rows as a table of the engine's.

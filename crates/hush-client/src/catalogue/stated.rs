@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
 use super::conditions::{Described, render};
-use super::scan::tokens_of;
+use super::narrowed::tokens_of;
 use crate::tokens::Tokens;
 
 /// Conditions, each with the name of its table.

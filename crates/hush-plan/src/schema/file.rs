@@ -29,6 +29,7 @@
 mod cubes;
 mod edit;
 mod error;
+mod join;
 mod read;
 mod runs;
 mod write;
