@@ -16,11 +16,13 @@
 //! *Non-goals.* Joins on ciphertexts.
 
 mod answered;
+mod asked;
 mod conditions;
 mod faults;
 mod groups;
 mod narrowed;
 mod nulls;
+mod partners;
 mod planned;
 mod questions;
 mod rules;
@@ -37,8 +39,10 @@ use arrow::record_batch::RecordBatch;
 use hush_plan::{ColumnType, Schema, WayName};
 use hush_remote::Progress;
 
+use self::asked::Asked;
 use self::conditions::quoted;
-use self::groups::Gain;
+use self::groups::{Choice, Classes, Gain, Matching};
+use self::partners::{Known, Sought};
 use self::planned::Planned;
 use self::questions::Question;
 use self::scan::Scan;
@@ -148,44 +152,61 @@ impl<'a> Catalogue<'a> {
             in_groups.set(in_groups.get() || saved.is_some());
             saved
         };
-        match self.ask_for(sql, &gain, progress) {
+        match self.ask_for(sql, Some(&gain), progress) {
             // There were more groups than anybody knew.
-            Err(error) if in_groups.get() && error.is_of_size() => self.ask_for(sql, &|_, _| None, progress),
+            Err(error) if in_groups.get() && error.is_of_size() => self.ask_for(sql, None, progress),
             asked => asked,
         }
     }
 
+    /// Asks, for groups where something is gained by it, or for rows alone.
     fn ask_for(
         &self,
         sql: &str,
-        gain: Gain<'_>,
+        gain: Option<Gain<'_>>,
         progress: &dyn Progress,
     ) -> Result<CatalogueOutcome, ClientError> {
-        let mut phases = Phases::default();
-        let (planned, questions) = phases.time("plan", || self.questions(sql, gain))?;
-        let mut answers: Vec<TableAnswer> = Vec::with_capacity(questions.len());
-        let mut moved = Moved::default();
-        for question in questions {
-            let plan = question.plan.clone();
-            let mut outcome = question.table.run(plan, Phases::default(), progress)?;
-            outcome.batches =
-                phases.time("decrypt", || question.opened(std::mem::take(&mut outcome.batches)))?;
-            outcome.phases.iter().for_each(|(name, seconds)| phases.add(name, seconds));
-            moved.up += outcome.moved.up;
-            moved.down += outcome.moved.down;
-            let (table, sql) = (question.table.half.schema.table.clone(), question.sql);
-            let rows = outcome.batches.iter().map(RecordBatch::num_rows).sum();
-            answers.push(TableAnswer { table, sql, rows, outcome });
+        let mut asked = Asked::default();
+        let known = Known::new(&self.tables);
+        let plan = |asked: &mut Asked| asked.phases.time("plan", || self.questions(sql, gain, &known));
+        let (mut planned, mut questions) = plan(&mut asked)?;
+        let mut is_any = false;
+        for sought in known.sought() {
+            let key = sought.key();
+            let classes = self.classes(sought, &planned, (&mut asked, progress))?;
+            is_any |= known.learn(key, classes);
         }
+        if is_any {
+            (planned, questions) = plan(&mut asked)?;
+        }
+        let found = questions.iter().map(|question| asked.ask(question, progress));
+        let found = found.collect::<Result<Vec<_>, _>>()?;
+        let Asked { mut phases, moved, answers, first } = asked;
+        drop(first);
         let mut notes = planned.notes.clone();
         for note in answers.iter().flat_map(|answer| &answer.outcome.plan.notes) {
             if !notes.contains(note) {
                 notes.push(note.clone());
             }
         }
-        let found = answers.iter_mut().map(|answer| std::mem::take(&mut answer.outcome.batches)).collect();
         let batches = phases.time("join", || answered::result(planned, found))?;
         Ok(CatalogueOutcome { batches, answers, phases, moved, notes })
+    }
+
+    /// Asks for a part of a plan first, and puts its keys into classes.
+    fn classes(
+        &self,
+        sought: Sought,
+        planned: &Planned,
+        (asked, progress): (&mut Asked, &dyn Progress),
+    ) -> Result<Option<Classes>, ClientError> {
+        let place = sought.place;
+        let mut part = planned.part(sought.plan)?;
+        let questions = self.numbered(&mut part)?;
+        let found = questions.iter().map(|question| asked.ask_first(question, progress));
+        let found = found.collect::<Result<Vec<_>, _>>()?;
+        let rows = asked.phases.time("join", || answered::result(part, found))?;
+        Classes::of(&rows, place)
     }
 
     /// What [`Catalogue::ask`] would do: each table's question, planned and priced as by [`OwnedTable::explain`].
@@ -198,7 +219,14 @@ impl<'a> Catalogue<'a> {
         threads: usize,
         profile: &ProfileInUse,
     ) -> Result<CatalogueExplanation, ClientError> {
-        let (planned, questions) = self.questions(sql, &|rows, groups| self.saved(rows, groups))?;
+        let (gain, known) = (|rows: &Scan, groups: &Scan| self.saved(rows, groups), Known::new(&self.tables));
+        let (mut planned, questions) = self.questions(sql, Some(&gain), &known)?;
+        for sought in known.sought() {
+            planned.notes.push(format!(
+                "once {} has answered, keys that find the same there may be asked for as one group",
+                sought.tables().join(", ")
+            ));
+        }
         let questions = questions.into_iter().map(|question| {
             let explanation = question.table.explain_on_tokens(&question.sql, threads, profile.clone())?;
             let table = question.table.half.schema.table.clone();
@@ -208,8 +236,21 @@ impl<'a> Catalogue<'a> {
     }
 
     /// The plan of a question, and what its tables are asked; equal questions once.
-    fn questions(&self, sql: &str, gain: Gain<'_>) -> Result<(Planned, Vec<Question<'a>>), ClientError> {
-        let mut planned = Planned::new(&self.tables, sql, gain)?;
+    fn questions(
+        &self,
+        sql: &str,
+        gain: Option<Gain<'_>>,
+        known: &Known<'_>,
+    ) -> Result<(Planned, Vec<Question<'a>>), ClientError> {
+        let classes = |matching: &Matching<'_>| gain.and_then(|_| known.classes(matching));
+        let choice = Choice { gain: gain.unwrap_or(&|_, _| None), classes: &classes };
+        let mut planned = Planned::new(&self.tables, sql, choice)?;
+        let questions = self.numbered(&mut planned)?;
+        Ok((planned, questions))
+    }
+
+    /// The questions of a plan's scans.
+    fn numbered(&self, planned: &mut Planned) -> Result<Vec<Question<'a>>, ClientError> {
         let mut questions: Vec<Question<'a>> = Vec::new();
         for scan in &mut planned.scans {
             let question = self.question(scan)?;
@@ -221,7 +262,7 @@ impl<'a> Catalogue<'a> {
                 questions.push(question);
             }
         }
-        Ok((planned, questions))
+        Ok(questions)
     }
 
     fn question(&self, scan: &Scan) -> Result<Question<'a>, ClientError> {
@@ -255,6 +296,11 @@ impl<'a> Catalogue<'a> {
 /// As many groups as there can be by the declared values of the keys; `None` where nobody knows.
 fn most_groups(schema: &Schema, groups: &Scan) -> Option<u64> {
     groups.keys.iter().flatten().try_fold(1_u64, |most, key| {
+        if let Some((class, count)) = &groups.classes
+            && class == key
+        {
+            return most.checked_mul(count.checked_add(1)?);
+        }
         let column = schema.columns.iter().find(|column| quoted(&column.name) == *key)?;
         let values = match (column.kind, &column.range) {
             (ColumnType::Bool, _) => 2,

@@ -56,10 +56,14 @@ impl Tokens {
         self.0.iter().map(|(column, _)| column.name.as_str()).find(|name| is_it(name))
     }
 
+    /// What the tokens of a join key are of: where that is the same, equal values have equal tokens, in tables of one owner.
+    pub(crate) fn of_what(&self, name: &str) -> Option<(&str, String)> {
+        self.column(name).map(|column| (column.token_name(), header(column.kind)))
+    }
+
     /// Whether two columns have equal tokens where they have equal values.
     pub(crate) fn are_alike(&self, one: &str, other: &str) -> bool {
-        let of = |name| self.column(name).map(|column| (column.token_name(), header(column.kind)));
-        of(one).is_some_and(|found| Some(found) == of(other))
+        self.of_what(one).is_some_and(|found| Some(found) == self.of_what(other))
     }
 
     fn find(&self, name: &str) -> Option<&(Column, TokenKey)> {

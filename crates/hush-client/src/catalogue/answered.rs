@@ -14,6 +14,7 @@ use datafusion::logical_expr::{LogicalPlan, TableScan};
 use datafusion::physical_plan::collect;
 use hush_table::CHUNK_ROWS;
 
+use super::groups::come;
 use super::planned::Planned;
 use super::scan::Scan;
 use crate::error::ClientError;
@@ -37,6 +38,10 @@ pub(super) fn result(
     let mut tables = tables.into_iter();
     let plan = planned.plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = node else { return Ok(Transformed::no(node)) };
+        if let Some(rows) = come(&scan) {
+            let source = provider_as_source(Arc::new(MemTable::try_new(scan.source.schema(), vec![rows])?));
+            return Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })));
+        }
         let lacking = || datafusion::error::DataFusionError::Internal("a scan without an answer".to_owned());
         let source = provider_as_source(tables.next().ok_or_else(lacking)?);
         Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, projection: None, ..scan })))

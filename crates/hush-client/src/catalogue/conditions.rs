@@ -106,6 +106,21 @@ fn render_tokens(condition: &Expr, table: Described<'_>) -> Option<String> {
     }
 }
 
+/// Constants as a column is compared with; `None` if one of them cannot be.
+pub(super) fn listed(
+    name: &str,
+    kind: &DataType,
+    values: &[ScalarValue],
+    table: Described<'_>,
+) -> Option<Vec<String>> {
+    let is_key = table.tokens.column(name).is_some();
+    let text = |value: &ScalarValue| {
+        let literal = Expr::Literal(value.clone(), None);
+        if is_key { token(&literal, (name, kind), table) } else { constant(&literal, kind) }
+    };
+    values.iter().map(text).collect()
+}
+
 /// The token of a constant that a join key is compared with; `None` if no value of the column is equal to it.
 fn token(expr: &Expr, (name, kind): (&str, &DataType), table: Described<'_>) -> Option<String> {
     let constant = folded(expr).filter(|constant| !constant.is_null())?;

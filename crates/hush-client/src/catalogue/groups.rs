@@ -14,22 +14,26 @@
 //!
 //! *Invariants.* The result is that of the rows. Conditions on the table that the question states are this question's; every other part of the plan stays.
 
+mod classes;
 mod measure;
 mod region;
 mod wanted;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema as ArrowSchema};
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, JoinType, TableReference};
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, JoinType, TableReference};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Aggregate, Expr, Filter, Join, LogicalPlan, Projection, TableScan, TableScanBuilder, lit,
 };
 
+use self::classes::matched;
+pub(super) use self::classes::{Classes, come, has_come};
 use self::region::{Region, Step};
 use self::wanted::{Finish, Wanted, name_of};
 use super::conditions::{Described, quoted, render};
@@ -40,15 +44,41 @@ use super::stated::Stated;
 /// What is gained by groups, the second scan, in place of rows, the first: more than 0, or `None`.
 pub(super) type Gain<'a> = &'a dyn Fn(&Scan, &Scan) -> Option<f64>;
 
+/// What decides on groups.
+#[derive(Clone, Copy)]
+pub(super) struct Choice<'a> {
+    pub(super) gain: Gain<'a>,
+    /// The classes of a scan's keys by their partners, where they are known.
+    pub(super) classes: &'a dyn Fn(&Matching<'_>) -> Option<Rc<Classes>>,
+}
+
+/// A scan and the part of a plan in which its rows have partners.
+pub(super) struct Matching<'a> {
+    /// What is read of the scan.
+    pub(super) rows: &'a Scan,
+    /// The column of its rows that is matched.
+    pub(super) own: &'a Column,
+    /// The part of the plan.
+    pub(super) partners: &'a LogicalPlan,
+    /// The column of the partners with which it is matched.
+    pub(super) theirs: &'a Column,
+}
+
+/// The keys of a step, as classes.
+struct ByClass {
+    step: usize,
+    classes: Rc<Classes>,
+}
+
 /// The plan with groups in place of rows wherever something is gained by it.
 ///
 /// # Errors
 /// None but bugs.
-pub(super) fn grouped(plan: LogicalPlan, stated: &Stated, gain: Gain<'_>) -> Result<LogicalPlan> {
+pub(super) fn grouped(plan: LogicalPlan, stated: &Stated, choice: Choice<'_>) -> Result<LogicalPlan> {
     let mut number = 0;
     let mut best = |aggregate: &Aggregate| {
         number += 1;
-        best_of(aggregate, &TableReference::bare(format!("#{number}")), stated, gain)
+        best_of(aggregate, &TableReference::bare(format!("#{number}")), stated, choice)
     };
     let plan = plan.transform_down_with_subqueries(|node| {
         use JoinType::{LeftAnti, LeftMark, LeftSemi};
@@ -83,30 +113,76 @@ fn best_of(
     aggregate: &Aggregate,
     relation: &TableReference,
     stated: &Stated,
-    gain: Gain<'_>,
+    choice: Choice<'_>,
 ) -> Result<Option<LogicalPlan>> {
     let mut best: Option<(f64, LogicalPlan)> = None;
     for region in Region::below(&aggregate.input, relation) {
-        if region.scan.source.is::<Groups>() {
+        if region.scan.source.is::<Groups>() || has_come(&region.scan) {
             continue;
         }
         let rows = Scan::of(&region.scan, stated)?;
-        let Some((groups, plan)) = of_region(aggregate, region, relation, stated) else { continue };
-        if let Some(gained) = gain(&rows, &groups)
-            && best.as_ref().is_none_or(|(most, _)| gained > *most)
-        {
-            best = Some((gained, plan));
+        let by_classes = by_classes(aggregate, (&region, relation), &rows, choice);
+        for by_class in std::iter::once(None).chain(by_classes.into_iter().map(Some)) {
+            let groups = of_region(aggregate, (region.clone(), relation), stated, by_class.as_ref());
+            let Some((groups, plan)) = groups else { continue };
+            if let Some(gained) = (choice.gain)(&rows, &groups)
+                && best.as_ref().is_none_or(|(most, _)| gained > *most)
+            {
+                best = Some((gained, plan));
+            }
         }
     }
     Ok(best.map(|(_, plan)| plan))
 }
 
+/// The joins of a region whose keys may be taken as classes, because nothing else reads them, and whose classes are known.
+fn by_classes(
+    aggregate: &Aggregate,
+    (region, relation): (&Region, &TableReference),
+    rows: &Scan,
+    choice: Choice<'_>,
+) -> Vec<ByClass> {
+    let inside = |expr: &Expr| region.work_in(expr.clone().unalias());
+    let outputs = aggregate.group_expr.iter().chain(&aggregate.aggr_expr).map(inside);
+    let Some(outputs) = outputs.collect::<Option<Vec<_>>>() else { return Vec::new() };
+    // How often a column is read of the whole region.
+    let reads = |column: &Column| {
+        let of_steps = region.steps.iter().flat_map(Step::expressions);
+        let all = outputs.iter().chain(of_steps);
+        all.map(|expr| count_reads(expr, column)).sum::<usize>()
+    };
+    let steps = region.steps.iter().enumerate().filter_map(|(step, found)| {
+        let Step::Join { join, is_left, .. } = found else { return None };
+        let (left, right) = matched(join)?;
+        let (own, theirs) = if *is_left { (left, right) } else { (right, left) };
+        let partners = if *is_left { &*join.right } else { &*join.left };
+        let is_key = own.relation.as_ref() == Some(relation) && partners.schema().has_column(theirs);
+        if !is_key || reads(own) != 1 || reads(theirs) != 1 {
+            return None;
+        }
+        let classes = (choice.classes)(&Matching { rows, own, partners, theirs })?;
+        Some(ByClass { step, classes })
+    });
+    steps.collect()
+}
+
+/// How often an expression reads a column.
+fn count_reads(expr: &Expr, column: &Column) -> usize {
+    let mut count = 0;
+    // It never fails, since the closure does not.
+    let _ = expr.apply(|part| {
+        count += usize::from(matches!(part, Expr::Column(found) if found == column));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    count
+}
+
 /// The groups of a region's scan, and the aggregate over them; `None` where they would not do.
 fn of_region(
     aggregate: &Aggregate,
-    region: Region,
-    relation: &TableReference,
+    (region, relation): (Region, &TableReference),
     stated: &Stated,
+    by_class: Option<&ByClass>,
 ) -> Option<(Scan, LogicalPlan)> {
     let inside = |expr: &Expr| region.work_in(expr.clone().unalias());
     let keys = aggregate.group_expr.iter().map(inside).collect::<Option<Vec<_>>>()?;
@@ -114,10 +190,19 @@ fn of_region(
     let (scan, mut steps) = (&region.scan, region.steps.clone());
     let columns =
         DFSchema::try_from_qualified_schema(relation.clone(), scan.projected_schema.as_arrow()).ok()?;
-    let conditions = take_conditions(&mut steps, scan, stated);
+    let tokens = &tokens_of(&scan.source);
+    let described = Described { columns: columns.as_arrow(), tokens };
+    let class = match by_class {
+        Some(by_class) => Some(take_classes(&mut steps, by_class, described)?),
+        None => None,
+    };
+    let mut conditions = take_conditions(&mut steps, scan, stated);
+    if let Some(Class { has_one: Some(condition), .. }) = &class {
+        conditions.push(condition.clone());
+    }
     let mut joined = columns.clone();
     for step in &steps {
-        if let Step::Join { join, is_left } = step {
+        if let Step::Join { join, is_left, .. } = step {
             let other = if *is_left { &join.right } else { &join.left };
             joined = joined.join(other.schema()).ok()?;
             for column in join.schema.columns() {
@@ -132,13 +217,13 @@ fn of_region(
         }
     }
     let (keyed, sums) = (BTreeSet::new(), Vec::new());
-    let tokens = &tokens_of(&scan.source);
     let mut wanted = Wanted { relation, columns: &columns, joined: &joined, tokens, keys: keyed, sums };
     for step in &steps {
         match step {
             Step::Filter(condition) => wanted.keep(condition)?,
-            Step::Join { join, .. } => {
+            Step::Join { join, is_of_classes, .. } => {
                 let sides = join.on.iter().flat_map(|(left, right)| [left, right]);
+                let sides = sides.filter(|_| !is_of_classes);
                 sides.chain(&join.filter).try_for_each(|expr| wanted.keep(expr))?;
             }
         }
@@ -150,8 +235,8 @@ fn of_region(
     });
     let over: Vec<(Expr, Finish)> = over.collect::<Option<_>>()?;
     // Without keys there is a group even where there are no rows.
-    let is_any = wanted.keys.is_empty().then(|| wanted.rows().gt(lit(0_i64)));
-    let (scan, leaf) = leaf(scan, conditions, &wanted)?;
+    let is_any = (wanted.keys.is_empty() && class.is_none()).then(|| wanted.rows().gt(lit(0_i64)));
+    let (scan, leaf) = leaf(scan, conditions, &wanted, class)?;
     let mut plan = match is_any {
         Some(is_any) => LogicalPlan::Filter(Filter::try_new(is_any, Arc::new(leaf)).ok()?),
         None => leaf,
@@ -161,6 +246,41 @@ fn of_region(
     }
     let over_groups = aggregate_over(aggregate, Arc::new(plan), keys, over)?;
     Some((scan, over_groups))
+}
+
+/// The class of a row, among the keys of groups.
+struct Class {
+    /// The column in whose place it stands.
+    name: String,
+    /// It as SQL.
+    text: String,
+    /// How many there are.
+    count: u64,
+    /// The condition that there is one, where other rows have no part in the result.
+    has_one: Option<String>,
+}
+
+/// Matches classes in the place of keys.
+fn take_classes(steps: &mut [Step], by_class: &ByClass, table: Described<'_>) -> Option<Class> {
+    use JoinType::{Inner, LeftSemi, RightSemi};
+    let classes = &by_class.classes;
+    let Step::Join { join, is_left, is_of_classes } = steps.get_mut(by_class.step)? else { return None };
+    let (left, right) = matched(join)?;
+    let on = (Expr::Column(left.clone()), Expr::Column(right.clone()));
+    let own = if *is_left { left } else { right };
+    let kind = table.columns.field_with_name(&own.name).ok()?.data_type();
+    let (text, has_one) = classes.sql(&own.name, kind, table)?;
+    let class = Class {
+        name: own.name.clone(),
+        text,
+        count: classes.count(),
+        has_one: matches!(join.join_type, Inner | LeftSemi | RightSemi).then_some(has_one),
+    };
+    join.on = vec![on];
+    let partners = if *is_left { &mut join.right } else { &mut join.left };
+    *partners = Arc::new(classes.partners(partners).ok()?);
+    *is_of_classes = true;
+    Some(class)
 }
 
 /// Takes those conditions off the lowest steps that are the table's question to answer.
@@ -192,12 +312,21 @@ fn take_conditions(steps: &mut Vec<Step>, scan: &TableScan, stated: &Stated) -> 
 }
 
 /// The scan that asks for groups, and what stands for it in the plan.
-fn leaf(scan: &TableScan, conditions: Vec<String>, wanted: &Wanted<'_>) -> Option<(Scan, LogicalPlan)> {
+fn leaf(
+    scan: &TableScan,
+    conditions: Vec<String>,
+    wanted: &Wanted<'_>,
+    class: Option<Class>,
+) -> Option<(Scan, LogicalPlan)> {
     let key = |name: &String| {
         let field = wanted.columns.as_arrow().field_with_name(name).ok()?;
         Some((quoted(name), field.clone().with_nullable(true)))
     };
-    let keys = wanted.keys.iter().map(key).collect::<Option<Vec<_>>>()?;
+    let mut keys = wanted.keys.iter().map(key).collect::<Option<Vec<_>>>()?;
+    let classes = class.map(|class| {
+        keys.push((class.text.clone(), Field::new(class.name, DataType::Int64, true)));
+        (class.text, class.count)
+    });
     let names = keys.iter().map(|(text, _)| text.clone()).collect();
     let sums = wanted.sums.iter().enumerate();
     let sums =
@@ -206,8 +335,8 @@ fn leaf(scan: &TableScan, conditions: Vec<String>, wanted: &Wanted<'_>) -> Optio
     let schema =
         Arc::new(ArrowSchema::new(outputs.iter().map(|(_, field)| field.clone()).collect::<Vec<_>>()));
     let table = scan.table_name.table().to_owned();
-    let scan =
-        Scan { table, outputs, keys: Some(names), conditions, is_narrowed: true, fetch: None, answer: 0 };
+    let keys = Some(names);
+    let scan = Scan { table, outputs, keys, classes, conditions, is_narrowed: true, fetch: None, answer: 0 };
     let source = Arc::new(Groups { schema, scan: scan.clone() });
     let leaf = TableScanBuilder::new(wanted.relation.clone(), source).build().ok()?;
     Some((scan, LogicalPlan::TableScan(leaf)))
@@ -217,7 +346,7 @@ fn leaf(scan: &TableScan, conditions: Vec<String>, wanted: &Wanted<'_>) -> Optio
 fn above(plan: LogicalPlan, step: Step) -> Option<LogicalPlan> {
     Some(match step {
         Step::Filter(condition) => LogicalPlan::Filter(Filter::try_new(condition, Arc::new(plan)).ok()?),
-        Step::Join { join, is_left } => {
+        Step::Join { join, is_left, .. } => {
             let plan = Arc::new(plan);
             let (left, right) = if is_left { (plan, join.right) } else { (join.left, plan) };
             let (kind, how) = (join.join_type, join.join_constraint);

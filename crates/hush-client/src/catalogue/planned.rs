@@ -18,7 +18,7 @@ use hush_plan::sql::several;
 use hush_plan::{Protection, Schema};
 
 use super::faults;
-use super::groups::{Gain, grouped};
+use super::groups::{Choice, grouped, has_come};
 use super::narrowed::Narrowed;
 use super::nulls::check_not_in;
 use super::rules::exact_rules;
@@ -34,6 +34,8 @@ pub(super) struct Planned {
     pub(super) state: SessionState,
     /// The optimised plan. Its scans have no conditions left.
     pub(super) plan: LogicalPlan,
+    /// The conditions that the question states.
+    pub(super) stated: Stated,
     /// Its scans, in the order of [`LogicalPlan::transform_down_with_subqueries`].
     pub(super) scans: Vec<Scan>,
     /// Sentences that deserve attention.
@@ -48,7 +50,7 @@ impl Planned {
     pub(super) fn new(
         tables: &[&OwnedTable],
         sql: &str,
-        gain: Gain<'_>,
+        choice: Choice<'_>,
     ) -> std::result::Result<Self, ClientError> {
         static COMMON: LazyLock<SessionState> = LazyLock::new(|| {
             let common = common();
@@ -91,14 +93,27 @@ impl Planned {
                 Ok::<_, DataFusionError>((plan, scans))
             };
             // Groups are a gain at best, and never a reason to refuse.
-            let with_groups = async { tried(grouped(plan.clone(), &stated, gain)?).await };
-            match with_groups.await {
+            let with_groups = async { tried(grouped(plan.clone(), &stated, choice)?).await };
+            let (plan, scans) = match with_groups.await {
                 Err(_) => tried(plan).await,
                 tried => tried,
-            }
+            }?;
+            Ok((plan, scans, stated))
         });
-        let (plan, scans) = planned.map_err(|error| faults::of_plan(&error, &schemas))?;
-        Ok(Self { state, plan, scans, notes: several.notes })
+        let (plan, scans, stated) = planned.map_err(|error| faults::of_plan(&error, &schemas))?;
+        Ok(Self { state, plan, stated, scans, notes: several.notes })
+    }
+}
+
+impl Planned {
+    /// A part of the plan as a plan of its own.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(super) fn part(&self, plan: LogicalPlan) -> std::result::Result<Self, ClientError> {
+        let (plan, scans) = without_conditions(plan, &self.stated)?;
+        let (state, stated) = (self.state.clone(), self.stated.clone());
+        Ok(Self { state, plan, stated, scans, notes: Vec::new() })
     }
 }
 
@@ -135,10 +150,13 @@ fn without_rows(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 /// Takes the conditions off the scans, which have them above too, and lists what is read.
-fn without_conditions(plan: LogicalPlan, stated: &Stated) -> Result<(LogicalPlan, Vec<Scan>)> {
+pub(super) fn without_conditions(plan: LogicalPlan, stated: &Stated) -> Result<(LogicalPlan, Vec<Scan>)> {
     let mut scans = Vec::new();
     let plan = plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = node else { return Ok(Transformed::no(node)) };
+        if has_come(&scan) {
+            return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+        }
         scans.push(Scan::of(&scan, stated)?);
         let scan = TableScan { filters: Vec::new(), fetch: None, ..scan };
         Ok(Transformed::yes(LogicalPlan::TableScan(scan)))

@@ -21,6 +21,8 @@ pub(super) struct Scan {
     pub(super) outputs: Vec<(String, Field)>,
     /// The columns, quoted, by which its rows come in groups; `None` where each comes by itself.
     pub(super) keys: Option<Vec<String>>,
+    /// One of these keys, if it is the class of a column's value and no column, and how many classes there are.
+    pub(super) classes: Option<(String, u64)>,
     /// Conditions that the question states of it, as SQL. Those on rows are evaluated above it all the same.
     pub(super) conditions: Vec<String>,
     /// Whether the engine has moved any condition down to it.
@@ -54,7 +56,8 @@ impl Scan {
         let written = written.map(|text| (table.clone(), text));
         let conditions = written.filter(|condition| stated.contains(condition)).map(|(_, text)| text);
         let (conditions, is_narrowed) = (conditions.collect(), !scan.filters.is_empty());
-        Ok(Self { table, outputs, keys: None, conditions, is_narrowed, fetch: scan.fetch, answer: 0 })
+        let (keys, classes) = (None, None);
+        Ok(Self { table, outputs, keys, classes, conditions, is_narrowed, fetch: scan.fetch, answer: 0 })
     }
 
     /// The question that reads it, under some of its conditions.

@@ -76,20 +76,20 @@ fn table(draw: &mut Draw, name: &str) -> (OwnedTable, RecordBatch) {
 }
 
 /// The same rows under join keys, but for their numbers and one column.
-fn keyed(rows: &RecordBatch, name: &str) -> OwnedTable {
+fn keyed(rows: &RecordBatch, name: &str, owner: &OwnerSeed) -> OwnedTable {
     let mut text = format!("format = 1\ntable = \"{name}\"\nstatus = \"approved\"\nmax_rows = 1000\n");
     for (name, kind) in COLUMNS {
         let protect = if matches!(name, "id" | "l") { "clear" } else { "joinkey" };
         text += &format!("[columns.{name}]\ntype = \"{kind}\"\nnullable = true\nprotect = \"{protect}\"\n");
     }
     let half = PrivateHalf::new(crate::schema_file::parse_schema(&text).unwrap(), Vec::new());
-    let (owner, store) = (OwnerSeed::generate().unwrap(), TableStore::memory());
+    let store = TableStore::memory();
     let source = |first, count| {
         let piece = rows.slice(first, count);
         Source::from_batches(name, piece.schema(), std::slice::from_ref(&piece)).unwrap()
     };
-    encrypt_parts(&[source(0, 25), source(25, ROWS - 25)], &half, &owner, &store, &NoOp).unwrap();
-    OwnedTable::open_store(&store, &owner, &NoOp, 1, Limits::default()).unwrap()
+    encrypt_parts(&[source(0, 25), source(25, ROWS - 25)], &half, owner, &store, &NoOp).unwrap();
+    OwnedTable::open_store(&store, owner, &NoOp, 1, Limits::default()).unwrap()
 }
 
 fn literal(draw: &mut Draw, column: &str) -> String {
@@ -162,8 +162,9 @@ fn a_rendered_condition_means_what_the_plan_means() {
     let mut seen = 0;
     for _ in 0..200 {
         let condition = condition(&mut draw, 1);
-        let (planned, questions) =
-            catalogue.questions(&format!("SELECT id FROM t WHERE {condition}"), &|_, _| None).unwrap();
+        let (planned, questions) = catalogue
+            .questions(&format!("SELECT id FROM t WHERE {condition}"), None, &Known::new(&catalogue.tables))
+            .unwrap();
         assert_eq!(planned.scans.len(), 1);
         let Some((_, rendered)) = questions[0].sql.split_once(" WHERE ") else { continue };
         let of = |condition: &str| {
@@ -310,6 +311,11 @@ fn texts(outcome: CatalogueOutcome) -> (SchemaRef, Vec<Vec<String>>) {
     (batch.schema(), rows)
 }
 
+/// Many outputs, and classes of keys before all.
+fn liked(groups: &Scan) -> f64 {
+    groups.outputs.len() as f64 + if groups.classes.is_some() { 100.0 } else { 0.0 }
+}
+
 /// A partner that anybody is, a sum beyond 38 digits, and groups that turn out to be too many.
 #[test]
 fn questions_that_groups_do_not_fit_are_answered() {
@@ -317,7 +323,7 @@ fn questions_that_groups_do_not_fit_are_answered() {
     let tables = [table(&mut draw, "t").0, table(&mut draw, "u").0];
     let catalogue = Catalogue::new(tables.iter().collect()).unwrap();
     let possible = |_: &Scan, groups: &Scan| catalogue.question(groups).ok().map(|_| 1.0);
-    let ask = |sql: &str, gain: Gain<'_>| {
+    let ask = |sql: &str, gain: Option<Gain<'_>>| {
         let batches =
             catalogue.ask_for(sql, gain, &Silent).unwrap_or_else(|error| panic!("{sql}: {error}")).batches;
         let column = concat_batches(&batches[0].schema(), &batches).unwrap().column(0).clone();
@@ -340,8 +346,8 @@ fn questions_that_groups_do_not_fit_are_answered() {
             SUM_OF_PRODUCTS,
         ),
     ] {
-        assert_eq!(ask(sql, &|_, _| None), expected, "{sql}");
-        assert_eq!(ask(sql, &possible), expected, "{sql}");
+        assert_eq!(ask(sql, None), expected, "{sql}");
+        assert_eq!(ask(sql, Some(&possible)), expected, "{sql}");
     }
 }
 
@@ -354,13 +360,12 @@ fn groups_stand_for_rows() {
     let mut draw = Draw::new();
     let tables = [table(&mut draw, "t").0, table(&mut draw, "u").0];
     let catalogue = Catalogue::new(tables.iter().collect()).unwrap();
-    let possible =
-        |_: &Scan, groups: &Scan| catalogue.question(groups).ok().map(|_| 1.0 + groups.outputs.len() as f64);
-    let (mut grouped, mut joined) = (0, 0);
+    let possible = |_: &Scan, groups: &Scan| catalogue.question(groups).ok().map(|_| liked(groups));
+    let (mut grouped, mut joined, mut classes) = (0, 0, 0);
     for _ in 0..300 {
         let sql = question(&mut draw);
-        let by_rows = catalogue.ask_for(&sql, &|_, _| None, &Silent);
-        let by_groups = catalogue.ask_for(&sql, &possible, &Silent);
+        let by_rows = catalogue.ask_for(&sql, None, &Silent);
+        let by_groups = catalogue.ask_for(&sql, Some(&possible), &Silent);
         let (by_rows, by_groups) = match (by_rows, by_groups) {
             (Ok(by_rows), Ok(by_groups)) => (by_rows, by_groups),
             (Err(rows), Err(groups)) => {
@@ -373,11 +378,12 @@ fn groups_stand_for_rows() {
         let asked: Vec<String> = by_groups.answers.iter().map(|answer| answer.sql.clone()).collect();
         if by_groups.answers.iter().any(is_group) {
             grouped += 1;
+            classes += usize::from(asked.iter().any(|sql| sql.contains(") THEN 0")));
             joined += usize::from(by_groups.answers.len() > 1);
         }
         assert_eq!(texts(by_groups), texts(by_rows), "{sql}\n{asked:#?}");
     }
-    assert!(grouped > 100 && joined > 50, "{grouped} {joined}");
+    assert!(grouped > 100 && joined > 50 && classes > 30, "{grouped} {joined} {classes}");
 }
 
 /// Questions about join keys have the results of the same questions about their values, as rows and as groups; and a server gets tokens alone.
@@ -386,17 +392,18 @@ fn join_keys_mean_what_their_values_mean() {
     let mut draw = Draw::new();
     let (t, u) = (table(&mut draw, "t"), table(&mut draw, "u"));
     let clear = Catalogue::new(vec![&t.0, &u.0]).unwrap();
-    let keyed = [keyed(&t.1, "t"), keyed(&u.1, "u")];
+    let owner = OwnerSeed::generate().unwrap();
+    let keyed = [keyed(&t.1, "t", &owner), keyed(&u.1, "u", &owner)];
     let keyed = Catalogue::new(keyed.iter().collect()).unwrap();
-    let possible = |_: &Scan, groups: &Scan| keyed.question(groups).ok().map(|_| 1.0);
-    let (mut decided, mut grouped) = (0, 0);
+    let possible = |_: &Scan, groups: &Scan| keyed.question(groups).ok().map(|_| liked(groups));
+    let (mut decided, mut grouped, mut classes) = (0, 0, 0);
     for round in 0..300 {
         let sql = match round % 2 {
             0 => format!("SELECT * FROM t WHERE {}", condition(&mut draw, 2)),
             _ => question(&mut draw),
         };
-        let expected = clear.ask_for(&sql, &|_, _| None, &Silent);
-        let found = [keyed.ask_for(&sql, &|_, _| None, &Silent), keyed.ask_for(&sql, &possible, &Silent)];
+        let expected = clear.ask_for(&sql, None, &Silent);
+        let found = [keyed.ask_for(&sql, None, &Silent), keyed.ask_for(&sql, Some(&possible), &Silent)];
         for found in found {
             let (expected, found) = match (&expected, found) {
                 (Ok(expected), Ok(found)) => (expected.clone(), found),
@@ -411,9 +418,10 @@ fn join_keys_mean_what_their_values_mean() {
                 decided += usize::from(!constants.is_empty());
                 assert!(constants.iter().all(|constant| constant.len() >= 32), "{}", answer.sql);
                 grouped += usize::from(answer.sql.contains("GROUP BY"));
+                classes += usize::from(answer.sql.contains(") THEN 0"));
             }
             assert_eq!(texts(found), texts(expected), "{sql}");
         }
     }
-    assert!(decided > 40 && grouped > 40, "{decided} {grouped}");
+    assert!(decided > 40 && grouped > 40 && classes > 10, "{decided} {grouped} {classes}");
 }

@@ -31,7 +31,21 @@ pub(super) enum Step {
         join: Box<Join>,
         /// Whether the scan is on the left.
         is_left: bool,
+        /// Whether its key is the class of the scan's own key, which is no column of its rows.
+        is_of_classes: bool,
     },
+}
+
+impl Step {
+    /// Its conditions and keys.
+    pub(super) fn expressions(&self) -> Vec<&Expr> {
+        match self {
+            Self::Filter(condition) => vec![condition],
+            Self::Join { join, .. } => {
+                join.on.iter().flat_map(|(left, right)| [left, right]).chain(&join.filter).collect()
+            }
+        }
+    }
 }
 
 impl Region {
@@ -129,7 +143,8 @@ impl Region {
         });
         let columns = columns.collect::<Option<Origins>>()?;
         let mut steps = below.steps;
-        steps.push(Step::Join { join: Box::new(Join { on, filter, ..join.clone() }), is_left });
+        let join = Box::new(Join { on, filter, ..join.clone() });
+        steps.push(Step::Join { join, is_left, is_of_classes: false });
         Some(Self { steps, columns, ..below })
     }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parts of a question's plan that are asked first, because their rows say which keys of another table are one group ([`Classes`]).
+//!
+//! The other table's question then lists keys, by what they find. So only that may decide on it which its server has anyway: clear columns and join
+//! keys of tables on the same server, under conditions on them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use datafusion::common::Column;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+use hush_plan::Protection;
+
+use super::groups::{Classes, Matching, has_come};
+use super::scan::Groups;
+use crate::table::{Evaluator, OwnedTable};
+
+/// Most rows of tables that are asked first.
+const MAX_ROWS: u64 = 200_000;
+/// Most parts of one question that are asked first.
+const MAX_PARTS: usize = 4;
+
+/// A part of a plan that is to be asked first.
+pub(super) struct Sought {
+    key: String,
+    /// The part.
+    pub(super) plan: LogicalPlan,
+    /// The place of the key among its columns.
+    pub(super) place: usize,
+}
+
+/// What is known of partners.
+pub(super) struct Known<'a> {
+    tables: &'a [&'a OwnedTable],
+    classes: RefCell<BTreeMap<String, Option<Rc<Classes>>>>,
+    sought: RefCell<Vec<Sought>>,
+}
+
+impl<'a> Known<'a> {
+    /// Nothing.
+    pub(super) fn new(tables: &'a [&'a OwnedTable]) -> Self {
+        Self { tables, classes: RefCell::default(), sought: RefCell::default() }
+    }
+
+    /// The classes of keys by their partners; where they are not known and may be, the partners are sought from then on.
+    pub(super) fn classes(&self, matching: &Matching<'_>) -> Option<Rc<Classes>> {
+        let key = format!("{}\n{}", matching.partners.display_indent_schema(), matching.theirs);
+        if let Some(known) = self.classes.borrow().get(&key) {
+            return known.clone();
+        }
+        let mut sought = self.sought.borrow_mut();
+        if sought.len() < MAX_PARTS
+            && sought.iter().all(|known| known.key != key)
+            && self.may_decide(matching).unwrap_or(false)
+        {
+            let place = matching.partners.schema().index_of_column(matching.theirs).ok()?;
+            sought.push(Sought { key, plan: matching.partners.clone(), place });
+        }
+        None
+    }
+
+    /// The parts that are sought.
+    pub(super) fn sought(&self) -> Vec<Sought> {
+        self.sought.take()
+    }
+
+    /// Takes in the classes of a part that was sought; true if there are any.
+    pub(super) fn learn(&self, sought: String, classes: Option<Classes>) -> bool {
+        let is_any = classes.is_some();
+        self.classes.borrow_mut().insert(sought, classes.map(Rc::new));
+        is_any
+    }
+
+    /// Whether the partners may decide which keys are one group, and are few.
+    fn may_decide(&self, matching: &Matching<'_>) -> Result<bool> {
+        let named = |name: &str| self.tables.iter().find(|table| table.half.schema.table == name);
+        let Some(table) = named(&matching.rows.table) else { return Ok(false) };
+        let Some(own) = table.schema().columns.iter().find(|column| column.name == matching.own.name) else {
+            return Ok(false);
+        };
+        if own.protect == Protection::JoinKey {
+            let theirs = origin(matching.partners, matching.theirs);
+            let alike = theirs.and_then(|(other, column)| {
+                let other = named(&other)?.keys.tokens.of_what(&column)?;
+                Some(table.keys.tokens.of_what(&own.name)? == other)
+            });
+            if alike != Some(true) {
+                return Ok(false);
+            }
+        }
+        let is_shown = |protect| {
+            protect == Protection::Clear
+                || (protect == Protection::JoinKey && own.protect == Protection::JoinKey)
+        };
+        if !is_shown(own.protect) {
+            return Ok(false);
+        }
+        let mut rows = 0_u64;
+        let mut may = true;
+        matching.partners.apply_with_subqueries(|node| {
+            let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
+            let other = named(scan.table_name.table()).filter(|_| is_of_rows(scan));
+            let Some(other) = other else {
+                may = false;
+                return Ok(TreeNodeRecursion::Stop);
+            };
+            let read = scan.projected_schema.columns();
+            let protect = |column: &Column| {
+                let found = other.schema().columns.iter().find(|found| found.name == column.name);
+                found.map(|found| found.protect)
+            };
+            may &= read.iter().all(|column| protect(column).is_some_and(is_shown)) && is_beside(table, other);
+            rows = rows.saturating_add(other.manifest.manifest().living_rows());
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(may && rows <= MAX_ROWS.min(table.manifest.manifest().living_rows()))
+    }
+}
+
+impl Sought {
+    /// What it is known by.
+    pub(super) fn key(&self) -> String {
+        self.key.clone()
+    }
+
+    /// The tables that it reads.
+    pub(super) fn tables(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        // It never fails, since the closure does not.
+        let _ = self.plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node {
+                names.push(scan.table_name.table().to_owned());
+            }
+            Ok::<_, DataFusionError>(TreeNodeRecursion::Continue)
+        });
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+fn is_of_rows(scan: &TableScan) -> bool {
+    !has_come(scan) && !scan.source.is::<Groups>()
+}
+
+/// Whether whoever evaluates the questions of one table has the other one as well.
+fn is_beside(table: &OwnedTable, other: &OwnedTable) -> bool {
+    match (&table.evaluator, &other.evaluator) {
+        (Evaluator::Remote(server), Evaluator::Remote(others)) => server.url() == others.url(),
+        (Evaluator::Remote(_), _) => false,
+        // This process.
+        _ => true,
+    }
+}
+
+/// The table and the column of it that a column of a plan is, if it is one as it stands.
+fn origin(plan: &LogicalPlan, column: &Column) -> Option<(String, String)> {
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            is_of_rows(scan).then(|| (scan.table_name.table().to_owned(), column.name.clone()))
+        }
+        LogicalPlan::SubqueryAlias(alias) => {
+            let at = alias.schema.index_of_column(column).ok()?;
+            origin(&alias.input, alias.input.schema().columns().get(at)?)
+        }
+        LogicalPlan::Projection(projection) => {
+            let at = projection.schema.index_of_column(column).ok()?;
+            match projection.expr.get(at)?.clone().unalias() {
+                Expr::Column(inner) => origin(&projection.input, &inner),
+                _ => None,
+            }
+        }
+        LogicalPlan::Filter(filter) => origin(&filter.input, column),
+        LogicalPlan::Join(join) => match join.left.schema().has_column(column) {
+            true => origin(&join.left, column),
+            false => origin(&join.right, column),
+        },
+        _ => None,
+    }
+}
