@@ -36,6 +36,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use arrow::record_batch::RecordBatch;
+use hush_plan::predict::ASSUMED_GROUPS;
 use hush_plan::{ColumnType, Schema, WayName};
 use hush_remote::Progress;
 
@@ -275,6 +276,7 @@ impl<'a> Catalogue<'a> {
     fn saved(&self, rows: &Scan, groups: &Scan) -> Option<f64> {
         let question = self.question(groups).ok()?;
         let plan = &question.plan;
+        let known = most_groups(question.table.schema(), groups);
         match plan.way {
             WayName::Fetch | WayName::Gather | WayName::Rows => return None,
             // Of these the plan knows the cells.
@@ -283,13 +285,18 @@ impl<'a> Catalogue<'a> {
             WayName::Order | WayName::Sum => {
                 let most = question.table.manifest.manifest().living_rows() / ROWS_OF_A_GROUP;
                 let most = most.min(plan.cost.max_groups);
-                most_groups(question.table.schema(), groups).filter(|groups| *groups <= most)?;
+                known.filter(|groups| *groups <= most)?;
             }
         }
         // As where one way alone is allowed, and it gives no rows.
         let Ok(rows) = self.question(rows) else { return Some(f64::INFINITY) };
-        let rows = rows.plan.seconds;
-        (plan.seconds * CLEARLY < rows).then_some(rows - plan.seconds)
+        let rows = rows.table.seconds(&rows.plan, 0).ok()?;
+        let assumed = match (known, &groups.classes) {
+            (Some(known), Some(_)) => known,
+            (known, _) => known.map_or(ASSUMED_GROUPS, |known| known.min(ASSUMED_GROUPS)),
+        };
+        let groups = question.table.seconds(plan, assumed).ok()?;
+        (groups * CLEARLY < rows).then_some(rows - groups)
     }
 }
 

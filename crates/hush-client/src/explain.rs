@@ -119,6 +119,19 @@ impl OwnedTable {
         Ok(explanation)
     }
 
+    /// Predicted seconds of a plan, for so many groups, beyond what every query takes.
+    ///
+    /// # Errors
+    /// None but bugs: the plan was made for this table.
+    pub(crate) fn seconds(&self, plan: &QueryPlan, groups: u64) -> Result<f64, ClientError> {
+        let Costs { profile, threads, link } = &self.costs;
+        let prediction = self.predict(plan, groups, *threads)?;
+        let times = profile.times(&prediction);
+        let bytes = prediction.bytes_up + prediction.bytes_down;
+        let link_s = link.map_or(0.0, |speed| bytes as f64 / speed);
+        Ok((times.server_s + times.owner_s + link_s - profile.once_s()).max(0.0))
+    }
+
     /// The ways among which the planner chose, each with the price of the whole query. The way taken has the plan's price.
     fn ways_of(
         &self,

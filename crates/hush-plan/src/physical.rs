@@ -189,8 +189,6 @@ impl Planner<'_> {
     /// More SQL than a server parses.
     fn finish(&self, proposal: Proposal, ways: Vec<Way>, tells: &[String]) -> Result<QueryPlan, PlanError> {
         let Self { schema, encodings, .. } = *self;
-        let once = self.site.profile.once_s();
-        let seconds = (self.price(&proposal, self.site)?.seconds(self.site.link) - once).max(0.0);
         let Proposal { name: way, task, filter, owner, cost, .. } = proposal;
         // What is told of it is about the condition and the groups that the server has.
         let mut query = Query { filter: filter.clone(), ..self.query.clone() };
@@ -210,7 +208,7 @@ impl Planner<'_> {
         server.expressions().try_for_each(check_expression)?;
         let notes = query.notes();
         let gathered = None;
-        Ok(QueryPlan { server, owner, cost, leakage, graph, steps, notes, way, seconds, ways, gathered })
+        Ok(QueryPlan { server, owner, cost, leakage, graph, steps, notes, way, ways, gathered })
     }
 }
 

@@ -59,6 +59,9 @@ pub(crate) fn rehearse(
     answer(py, done.batches, account)
 }
 
+/// The code of a question about a table that is not there.
+const UNKNOWN_TABLE: &str = "HUSH-P002";
+
 /// How a table has answered.
 enum Asked {
     /// By one question.
@@ -151,7 +154,11 @@ impl Table {
             Some(digits) => Ok(Asked::Alone(self.0.ask_released(sql, digits, progress)?)),
             None => match self.0.ask(sql, progress) {
                 Err(error) if error.needs_catalogue() => {
-                    Ok(Asked::InParts(Catalogue::new(vec![self.0.as_ref()])?.ask(sql, progress)?))
+                    match Catalogue::new(vec![self.0.as_ref()])?.ask(sql, progress) {
+                        // About other tables: the first error tells how to ask those.
+                        Err(other) if other.code() == UNKNOWN_TABLE => Err(error.into()),
+                        asked => Ok(Asked::InParts(asked?)),
+                    }
                 }
                 asked => Ok(Asked::Alone(asked?)),
             },

@@ -27,8 +27,6 @@ pub struct QueryPlan {
     pub notes: Vec<String>,
     /// Its way to answer.
     pub way: WayName,
-    /// Predicted seconds of server, link and owner, beyond those that every query takes, and for as many groups as are assumed.
-    pub seconds: f64,
     /// The ways that were weighed against one another, this one among them; empty where there was only one.
     pub ways: Vec<Way>,
     /// How a query of more than [`Cost::max_groups`] groups is answered instead, if it can be: the rows that match go back, and the

@@ -222,7 +222,7 @@ impl MachineProfile {
     }
 
     /// Seconds that every query takes, whatever is asked.
-    pub(crate) fn once_s(&self) -> f64 {
+    pub fn once_s(&self) -> f64 {
         self.units.query + self.units.owner_query
     }
 

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys that find the same partners, asked for as one group: results of DuckDB, and what may decide which keys these are."""
+
+import csv
+import random
+import re
+
+import duckdb
+import pytest
+
+from duckdb_agrees import assert_same_rows
+
+SALES = """format = 1
+table = "sales"
+status = "approved"
+max_rows = 30000
+[columns.shop]
+type = "int(32)"
+nullable = true
+protect = "clear"
+[columns.code]
+type = "text"
+nullable = true
+protect = "joinkey"
+join = "shop"
+[columns.paid]
+type = "decimal(9,2)"
+range = [0, 9999.99]
+nullable = true
+protect = "encrypt"
+for = ["sum", "fetch"]
+[columns.year]
+type = "int(16)"
+range = [2020, 2023]
+protect = "clear"
+[columns.units]
+type = "int(16)"
+range = [-9, 99]
+nullable = true
+protect = "clear"
+"""
+SHOPS = """format = 1
+table = "shops"
+status = "approved"
+[columns.id]
+type = "int(32)"
+protect = "clear"
+[columns.code]
+type = "text"
+protect = "joinkey"
+join = "shop"
+[columns.region]
+type = "category"
+nullable = true
+protect = "clear"
+[columns.open]
+type = "bool"
+protect = "clear"
+[columns.size]
+type = "int(16)"
+range = [0, 100]
+protect = "encrypt"
+for = ["fetch"]
+"""
+ROWS, SHOP_COUNT = 20_000, 300
+HEADS = {"sales": ["shop", "code", "paid", "year", "units"], "shops": ["id", "code", "region", "open", "size"]}
+TYPES = {"shop": "INTEGER", "id": "INTEGER", "paid": "DECIMAL(9,2)", "year": "INTEGER", "units": "INTEGER", "open": "BOOLEAN", "size": "INTEGER"}
+
+
+def rows_of(draw):
+    """Sales in shops, of which some are unknown; two shops stand twice."""
+    maybe = lambda value: "" if draw.random() < 0.03 else value
+    shop = lambda: draw.randrange(SHOP_COUNT + 20)
+    sales = []
+    for _ in range(ROWS):
+        number = shop()
+        sales.append([maybe(number), maybe(f"it's {number}"), maybe(f"{draw.randint(0, 999_999) / 100:.2f}"), draw.randint(2020, 2023), maybe(draw.randint(-9, 99))])
+    shops = []
+    for number in [*range(SHOP_COUNT), 7, 8]:
+        region = maybe(draw.choice(["north", "south", "east", "o'west"]))
+        shops.append([number, f"it's {number}", region, draw.choice(["true", "false"]), draw.randint(0, 100)])
+    return {"sales": sales, "shops": shops}
+
+
+@pytest.fixture
+def tables(hush, small_key, tmp_path):
+    """Both tables in directories, and as they are."""
+    duck, rows = duckdb.connect(), rows_of(random.Random(11))
+    for name, schema in [("sales", SALES), ("shops", SHOPS)]:
+        with open(tmp_path / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([HEADS[name], *rows[name]])
+        (tmp_path / f"{name}.toml").write_text(schema, encoding="utf-8")
+        hush("encrypt", f"{name}.csv", "--schema", f"{name}.toml", "-o", name.upper(), *small_key)
+        types = {column: TYPES.get(column, "VARCHAR") for column in HEADS[name]}
+        duck.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{tmp_path / name}.csv', header=true, columns={types})")
+    return duck
+
+
+def ask(hush, key, query, places=("SALES", "SHOPS"), options=()):
+    """The result, and what each table was asked, in turn."""
+    done = hush("query", *places, query, "--format", "csv", "--account", *options, *key)
+    return done.stdout, re.findall(r"Asked (\w+)(?: by \w+)?: (SELECT .*?); ", re.sub(r"\s+", " ", done.stderr))
+
+
+def in_classes(asked):
+    """Whether the sales were asked for classes of keys; then the shops were asked before, and once."""
+    found = [sql for table, sql in asked if table == "sales" and ") THEN 0" in sql]
+    assert not found or [table for table, _ in asked] == ["shops", "sales"], asked
+    return bool(found)
+
+
+IN_CLASSES = [
+    "SELECT s.region, COUNT(*) AS n, SUM(f.units) AS units, AVG(f.units) AS mean FROM sales f JOIN shops s ON f.shop = s.id WHERE s.open "
+    "GROUP BY s.region ORDER BY s.region NULLS LAST",
+    "SELECT s.region, f.year, SUM(f.units) AS units FROM shops s JOIN sales f ON f.code = s.code GROUP BY s.region, f.year ORDER BY 1 NULLS LAST, 2",
+    "SELECT s.open, COUNT(f.units) AS n, SUM(f.units) AS units FROM sales f LEFT JOIN shops s ON f.shop = s.id AND s.region <> 'north' "
+    "GROUP BY s.open ORDER BY s.open NULLS LAST",
+    "SELECT COUNT(*) AS n, SUM(units) AS units FROM sales WHERE shop IN (SELECT id FROM shops WHERE open AND region = 'o''west')",
+    "SELECT SUM(units) AS units FROM sales f WHERE NOT EXISTS (SELECT 1 FROM shops s WHERE s.code = f.code) AND year > 2020",
+    "SELECT SUM(CASE WHEN s.region = 'north' THEN f.units ELSE 0 END) AS north, COUNT(*) AS n FROM sales f, shops s WHERE f.shop = s.id AND f.year < 2023",
+    "SELECT d.region, SUM(f.units) AS units FROM sales f JOIN (SELECT id, region FROM shops WHERE open UNION ALL SELECT id + 5, 'late' FROM shops WHERE id < 4) d "
+    "ON f.shop = d.id GROUP BY d.region ORDER BY 1 NULLS LAST",
+]
+
+
+def test_keys_that_find_the_same_are_one_group(hush, small_key, tables):
+    for query in IN_CLASSES:
+        found, asked = ask(hush, small_key, query)
+        assert_same_rows(found, tables.execute(query).fetchall(), query)
+        assert in_classes(asked), (query, asked)
+        # What a join key is, is said nowhere.
+        assert "it's" not in str(asked) and "it''s" not in str(asked)
+
+
+def test_encrypted_sums_are_asked_for_in_classes(hush, small_key, tables, tmp_path):
+    """Over a slow link a server's sums of two classes are less than the rows."""
+    query = "SELECT COUNT(*) AS n, SUM(f.paid) AS paid FROM sales f WHERE f.code IN (SELECT code FROM shops WHERE open)"
+    lines = hush("explain", "SALES", "SHOPS", query, "--link", "1", *small_key)
+    assert "once shops has answered" in lines.stdout + lines.stderr
+    found, asked = ask(hush, small_key, query)
+    assert_same_rows(found, tables.execute(query).fetchall(), query)
+
+
+NOT_IN_CLASSES = [
+    # A hidden column decides on the shops, is read of them, or is what they are grouped by.
+    "SELECT s.region, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id WHERE s.size > 50 GROUP BY s.region ORDER BY 1 NULLS LAST",
+    "SELECT SUM(f.paid * s.size) AS paid FROM sales f JOIN shops s ON f.shop = s.id",
+    "SELECT s.size, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.code = s.code GROUP BY s.size ORDER BY 1",
+    "SELECT SUM(paid) AS paid FROM sales WHERE shop IN (SELECT id FROM shops WHERE size < 20)",
+    # Which values have which tokens is nobody's to see.
+    "SELECT COUNT(s.code) AS codes, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id WHERE s.code <> 'it''s 3'",
+    # The key is read elsewhere.
+    "SELECT f.shop, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id WHERE s.open GROUP BY f.shop ORDER BY 1",
+    "SELECT SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id AND f.shop > s.id - 1",
+]
+
+
+def test_hidden_columns_decide_on_no_group(hush, small_key, tables):
+    for query in NOT_IN_CLASSES:
+        found, asked = ask(hush, small_key, query)
+        assert_same_rows(found, tables.execute(query).fetchall(), query)
+        assert not in_classes(asked), (query, asked)
+
+
+def test_tables_of_other_places_decide_on_no_group(hush, small_key, tables, server):
+    """A server is told of another table what it has itself, and nothing else."""
+    hush("push", "SALES", server.url, *server.token)
+    there = f"{server.url}/tables/sales"
+    query = IN_CLASSES[0]
+    found, asked = ask(hush, small_key, query, (there, "SHOPS"), server.token)
+    assert_same_rows(found, tables.execute(query).fetchall(), query)
+    assert not in_classes(asked), asked
+    hush("push", "SHOPS", server.url, *server.token)
+    found, asked = ask(hush, small_key, query, (there, f"{server.url}/tables/shops"), server.token)
+    assert_same_rows(found, tables.execute(query).fetchall(), query)
+    assert in_classes(asked), asked
+
+
+def test_explain_tells_of_classes(hush, small_key, tables):
+    done = hush("explain", "SALES", "SHOPS", IN_CLASSES[0], *small_key)
+    assert "once shops has answered, keys that find the same there may be asked for as one group" in done.stdout + done.stderr
