@@ -147,6 +147,10 @@ NOT_IN_CLASSES = [
     "SELECT SUM(f.paid * s.size) AS paid FROM sales f JOIN shops s ON f.shop = s.id",
     "SELECT s.size, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.code = s.code GROUP BY s.size ORDER BY 1",
     "SELECT SUM(paid) AS paid FROM sales WHERE shop IN (SELECT id FROM shops WHERE size < 20)",
+    # Of join keys a server sees which are equal, and not which are less.
+    "SELECT SUM(f.units) AS units FROM sales f JOIN shops s ON f.code = s.code WHERE s.code < 'it''s 2'",
+    "SELECT SUM(f.units) AS units FROM sales f JOIN (SELECT code FROM shops ORDER BY code LIMIT 9) s ON f.code = s.code",
+    "SELECT SUM(f.units) AS units FROM sales f JOIN (SELECT code, code LIKE '%7' AS seven FROM shops) s ON f.code = s.code WHERE s.seven",
     # Which values have which tokens is nobody's to see.
     "SELECT COUNT(s.code) AS codes, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id WHERE s.code <> 'it''s 3'",
     # The key is read elsewhere.

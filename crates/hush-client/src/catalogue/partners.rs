@@ -87,7 +87,11 @@ impl<'a> Known<'a> {
                 let other = named(&other)?.keys.tokens.of_what(&column)?;
                 Some(table.keys.tokens.of_what(&own.name)? == other)
             });
-            if alike != Some(true) {
+            // The owner knows more of their values than that they are equal.
+            let is_key = |(other, column): (String, String)| {
+                named(&other).is_none_or(|other| other.keys.tokens.column(&column).is_some())
+            };
+            if alike != Some(true) || reads_beyond_names(matching.partners, &is_key)? {
                 return Ok(false);
             }
         }
@@ -154,6 +158,29 @@ fn is_beside(table: &OwnedTable, other: &OwnedTable) -> bool {
         // This process.
         _ => true,
     }
+}
+
+/// Whether anything in a plan but the naming of outputs reads a column of which this is true, or of which nobody knows where it comes from.
+fn reads_beyond_names(plan: &LogicalPlan, is_meant: &dyn Fn((String, String)) -> bool) -> Result<bool> {
+    let mut reads = false;
+    plan.apply_with_subqueries(|node| {
+        // Conditions of a scan stand above it as well.
+        if matches!(node, LogicalPlan::TableScan(_)) {
+            return Ok(TreeNodeRecursion::Continue);
+        }
+        let is_named = |expr: &Expr| {
+            matches!(node, LogicalPlan::Projection(_)) && matches!(expr.clone().unalias(), Expr::Column(_))
+        };
+        for expr in node.expressions().iter().filter(|expr| !is_named(expr)) {
+            for column in expr.column_refs() {
+                let found = node.inputs().into_iter().find(|input| input.schema().has_column(column));
+                let origin = found.and_then(|input| origin(input, column));
+                reads |= origin.is_none_or(is_meant);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(reads)
 }
 
 /// The table and the column of it that a column of a plan is, if it is one as it stands.
