@@ -99,12 +99,16 @@ impl OwnedTable {
         self.plan_query(&query, limits, true)
     }
 
-    /// Plans a question whose join keys are texts, their tokens, and its constants too.
+    /// Plans a question whose join keys are texts, their tokens, and its constants too; for so many groups, if that is known.
     ///
     /// # Errors
     /// As [`OwnedTable::plan`].
-    pub(crate) fn plan_on_tokens(&self, sql: &str) -> Result<QueryPlan, ClientError> {
-        self.plan_on_tokens_within(sql, &self.limits)
+    pub(crate) fn plan_on_tokens(
+        &self,
+        sql: &str,
+        known_groups: Option<u64>,
+    ) -> Result<QueryPlan, ClientError> {
+        self.plan_on_tokens_within(sql, &Limits { known_groups, ..self.limits })
     }
 
     /// As [`OwnedTable::plan_on_tokens`], and finds where other ways become quicker.

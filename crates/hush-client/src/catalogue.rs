@@ -36,16 +36,15 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use arrow::record_batch::RecordBatch;
+use hush_plan::WayName;
 use hush_plan::predict::ASSUMED_GROUPS;
-use hush_plan::{ColumnType, Schema, WayName};
 use hush_remote::Progress;
 
 use self::asked::Asked;
-use self::conditions::quoted;
 use self::groups::{Choice, Classes, Gain, Matching};
 use self::partners::{Known, Sought};
 use self::planned::Planned;
-use self::questions::Question;
+use self::questions::{Question, most_groups};
 use self::scan::Scan;
 use crate::account::{Moved, Phases};
 use crate::ask::Outcome;
@@ -59,9 +58,6 @@ const CLEARLY: f64 = 1.3;
 
 /// Rows that a group of a server's sums has at least, by declared values, where it is asked for in place of its rows.
 const ROWS_OF_A_GROUP: u64 = 8;
-
-/// Values that a category is taken to have, which has few.
-const VALUES_OF_A_CATEGORY: u64 = 100;
 
 /// Tables to put one question to. All of them are their owner's, with keys at hand.
 pub struct Catalogue<'a> {
@@ -298,23 +294,4 @@ impl<'a> Catalogue<'a> {
         let groups = question.table.seconds(plan, assumed).ok()?;
         (groups * CLEARLY < rows).then_some(rows - groups)
     }
-}
-
-/// As many groups as there can be by the declared values of the keys; `None` where nobody knows.
-fn most_groups(schema: &Schema, groups: &Scan) -> Option<u64> {
-    groups.keys.iter().flatten().try_fold(1_u64, |most, key| {
-        if let Some((class, count)) = &groups.classes
-            && class == key
-        {
-            return most.checked_mul(count.checked_add(1)?);
-        }
-        let column = schema.columns.iter().find(|column| quoted(&column.name) == *key)?;
-        let values = match (column.kind, &column.range) {
-            (ColumnType::Bool, _) => 2,
-            (ColumnType::Category, _) => VALUES_OF_A_CATEGORY,
-            (_, Some(range)) => u64::try_from(range.high.checked_sub(range.low)?.checked_add(1)?).ok()?,
-            (_, None) => return None,
-        };
-        most.checked_mul(values.checked_add(u64::from(column.nullable))?)
-    })
 }

@@ -8,6 +8,8 @@ use serde::Serialize;
 pub struct Limits {
     /// Most groups of an answer.
     pub max_groups: u64,
+    /// How many groups there are at most, if the asker knows; else a few are assumed when ways are weighed.
+    pub known_groups: Option<u64>,
     /// Most bytes of an answer.
     pub max_answer_bytes: u64,
     /// The way that is taken; `None` for the one that is predicted to be quickest.
@@ -25,6 +27,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_groups: 10_000,
+            known_groups: None,
             max_answer_bytes: 1 << 30,
             way: None,
             hide: Shown::default(),

@@ -67,11 +67,52 @@ fn asked(answer: &TableAnswer) -> String {
     let line = format!(
         "{}{way}: {}; {rows} rows, up {}, down {}",
         answer.table,
-        answer.sql,
+        abbreviated(&answer.sql),
         bytes(moved.up),
         bytes(moved.down)
     );
     wrapped(&visible(&line), 10)
+}
+
+/// A question without most of the constants of long lists.
+fn abbreviated(sql: &str) -> String {
+    let mut out = String::new();
+    let mut rest = sql;
+    while let Some((before, listed)) = rest.split_once(" IN (") {
+        let (list, after) = list_of(listed);
+        out.push_str(before);
+        out.push_str(" IN (");
+        match list.as_slice() {
+            [first, second, more @ ..] if more.len() > SHOWN_CONSTANTS => {
+                out.push_str(&format!("{first}, {second}, … {} more", grouped(more.len() as u64)));
+            }
+            list => out.push_str(&list.join(", ")),
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+/// Constants of a list that are shown, beside two, before others are left out.
+const SHOWN_CONSTANTS: usize = 8;
+
+/// The constants of a list behind its bracket, and what follows them.
+fn list_of(text: &str) -> (Vec<&str>, &str) {
+    let (mut list, mut start, mut is_quoted) = (Vec::new(), 0, false);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '\'' => is_quoted = !is_quoted,
+            ',' | ')' if !is_quoted => {
+                list.push(text[start..at].trim());
+                start = at + 1;
+                if letter == ')' {
+                    return (list, &text[at..]);
+                }
+            }
+            _ => {}
+        }
+    }
+    (vec![text], "")
 }
 
 /// Measured beside predicted figures of every question.
@@ -143,4 +184,26 @@ pub(super) fn explain(args: &Explain, threads: usize) -> Result<(), Error> {
         out.push_str(&format!("{heading}{}", whole(&question.explanation, args.verbose)));
     }
     print(&out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::abbreviated;
+
+    #[test]
+    fn long_lists_are_abbreviated_and_nothing_else() {
+        let numbers = |count: u32| (0..count).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+        for sql in
+            ["SELECT x FROM t", "SELECT x FROM t WHERE (a IN (1, 2)) AND b IN ('x, y)', 'it''s (')", "x IN ("]
+        {
+            assert_eq!(abbreviated(sql), sql);
+        }
+        let long = format!("a IN ({}) AND b IN ({}) OR c", numbers(1000), numbers(3));
+        assert_eq!(abbreviated(&long), "a IN (0, 1, … 998 more) AND b IN (0, 1, 2) OR c");
+        let texts = ["'it''s (a), b'"; 11].join(", ");
+        assert_eq!(
+            abbreviated(&format!("a IN ({texts})")),
+            "a IN ('it''s (a), b', 'it''s (a), b', … 9 more)"
+        );
+    }
 }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
-use hush_plan::{PlanError, QueryPlan};
+use hush_plan::{ColumnType, PlanError, QueryPlan, Schema};
 
 use super::conditions::quoted;
 use super::scan::Scan;
 use crate::error::ClientError;
 use crate::table::OwnedTable;
+
+/// Values that a category is taken to have, which has few.
+const VALUES_OF_A_CATEGORY: u64 = 100;
 
 /// A question about one table, with its plan.
 pub(super) struct Question<'a> {
@@ -30,9 +33,11 @@ impl<'a> Question<'a> {
         let mut conditions = scan.conditions.clone();
         let mut seen = std::collections::BTreeSet::new();
         conditions.retain(|condition| seen.insert(condition.clone()));
+        // Of classes the number is known, and of other keys what the schema declares.
+        let known_groups = scan.classes.as_ref().and_then(|_| most_groups(table.schema(), scan));
         let ask = |conditions: &[String]| {
             let sql = scan.sql(conditions);
-            table.plan_on_tokens(&sql).map(|plan| (sql, plan))
+            table.plan_on_tokens(&sql, known_groups).map(|plan| (sql, plan))
         };
         let planned = match ask(&conditions) {
             // Groups of other rows would be other groups.
@@ -77,4 +82,23 @@ impl<'a> Question<'a> {
         });
         opened.collect()
     }
+}
+
+/// As many groups as there can be by the declared values of the keys; `None` where nobody knows.
+pub(super) fn most_groups(schema: &Schema, groups: &Scan) -> Option<u64> {
+    groups.keys.iter().flatten().try_fold(1_u64, |most, key| {
+        if let Some((class, count)) = &groups.classes
+            && class == key
+        {
+            return most.checked_mul(count.checked_add(1)?);
+        }
+        let column = schema.columns.iter().find(|column| quoted(&column.name) == *key)?;
+        let values = match (column.kind, &column.range) {
+            (ColumnType::Bool, _) => 2,
+            (ColumnType::Category, _) => VALUES_OF_A_CATEGORY,
+            (_, Some(range)) => u64::try_from(range.high.checked_sub(range.low)?.checked_add(1)?).ok()?,
+            (_, None) => return None,
+        };
+        most.checked_mul(values.checked_add(u64::from(column.nullable))?)
+    })
 }

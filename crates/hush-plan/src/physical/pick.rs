@@ -163,7 +163,9 @@ impl Planner<'_> {
     pub(super) fn price(&self, proposal: &Proposal, site: &Site) -> Result<Price, PlanError> {
         let groups = match &proposal.task {
             Task::Products(task) if task.keys.is_empty() => 1,
-            Task::Aggregate(_) | Task::Products(_) => ASSUMED_GROUPS.min(proposal.cost.max_groups),
+            Task::Aggregate(_) | Task::Products(_) => {
+                self.limits.known_groups.unwrap_or(ASSUMED_GROUPS).min(proposal.cost.max_groups)
+            }
             Task::Rows(_) => 1,
         };
         self.price_for(proposal, site, groups)
