@@ -41,11 +41,13 @@ use hush_plan::predict::ASSUMED_GROUPS;
 use hush_remote::Progress;
 
 use self::asked::Asked;
+use self::conditions::{Described, listed};
 use self::groups::{Choice, Classes, Gain, Matching};
 use self::partners::{Known, Sought};
-use self::planned::Planned;
+use self::planned::{Planned, opened};
 use self::questions::{Question, most_groups};
 use self::scan::Scan;
+use self::stated::Stated;
 use crate::account::{Moved, Phases};
 use crate::ask::Outcome;
 use crate::error::ClientError;
@@ -169,9 +171,8 @@ impl<'a> Catalogue<'a> {
         let (mut planned, mut questions) = plan(&mut asked)?;
         let mut is_any = false;
         for sought in known.sought() {
-            let key = sought.key();
-            let classes = self.classes(sought, &planned, (&mut asked, progress))?;
-            is_any |= known.learn(key, classes);
+            let classes = self.classes(&sought, &planned, (&mut asked, progress))?;
+            is_any |= known.learn(sought, classes);
         }
         if is_any {
             (planned, questions) = plan(&mut asked)?;
@@ -193,17 +194,21 @@ impl<'a> Catalogue<'a> {
     /// Asks for a part of a plan first, and puts its keys into classes.
     fn classes(
         &self,
-        sought: Sought,
+        sought: &Sought,
         planned: &Planned,
         (asked, progress): (&mut Asked, &dyn Progress),
     ) -> Result<Option<Classes>, ClientError> {
-        let place = sought.place;
-        let mut part = planned.part(sought.plan)?;
+        let Sought { plan, place, table, own } = sought;
+        let mut part = planned.part(plan.clone())?;
         let questions = self.numbered(&mut part)?;
         let found = questions.iter().map(|question| asked.ask_first(question, progress));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let rows = asked.phases.time("join", || answered::result(part, found))?;
-        Classes::of(&rows, place)
+        let table = self.tables.iter().find(|found| found.half.schema.table == *table);
+        let Some(table) = table else { return Ok(None) };
+        let columns = opened(table.schema());
+        let described = Described { columns: &columns, tokens: &table.keys.tokens };
+        Classes::of(&rows, *place, &|values| listed(own, values, described))
     }
 
     /// What [`Catalogue::ask`] would do: each table's question, planned and priced as by [`OwnedTable::explain`].
@@ -239,7 +244,8 @@ impl<'a> Catalogue<'a> {
         gain: Option<Gain<'_>>,
         known: &Known<'_>,
     ) -> Result<(Planned, Vec<Question<'a>>), ClientError> {
-        let classes = |matching: &Matching<'_>| gain.and_then(|_| known.classes(matching));
+        let classes =
+            |matching: &Matching<'_>, stated: &Stated| gain.and_then(|_| known.classes(matching, stated));
         let choice = Choice { gain: gain.unwrap_or(&|_, _| None), classes: &classes };
         let mut planned = Planned::new(&self.tables, sql, choice)?;
         let questions = self.numbered(&mut planned)?;

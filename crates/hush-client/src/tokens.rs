@@ -25,6 +25,8 @@ use crate::error::ClientError;
 
 /// Texts are filled up to a multiple of so many bytes.
 const BLOCK_BYTES: usize = 16;
+/// Digits of decimals that eight bytes hold.
+const NARROW_DIGITS: u8 = 18;
 /// Ends a text before it is filled up with zeros.
 const TEXT_END: u8 = 0x80;
 
@@ -123,6 +125,10 @@ fn header(kind: ColumnType) -> String {
         ColumnType::Bool => "truth".to_owned(),
         ColumnType::Category | ColumnType::Text => "text".to_owned(),
         ColumnType::Date => "date".to_owned(),
+        // Of another width than other numbers, so that none is equal to one of these by its token.
+        ColumnType::Decimal { precision, scale } if precision > NARROW_DIGITS => {
+            format!("long number {scale}")
+        }
         ColumnType::Decimal { scale, .. } => format!("number {scale}"),
         // No join key is one.
         ColumnType::Float { .. } => "float".to_owned(),
@@ -151,7 +157,7 @@ fn plain(kind: ColumnType, values: &ArrayRef) -> Option<Vec<Option<Vec<u8>>>> {
         ColumnType::Decimal { precision, .. } => {
             let units = values.as_primitive::<Decimal128Type>().iter();
             let bytes = |value: i128| match i64::try_from(value) {
-                Ok(small) if precision <= 18 => unit(small),
+                Ok(small) if precision <= NARROW_DIGITS => unit(small),
                 _ => value.to_le_bytes().to_vec(),
             };
             units.map(|value| value.map(bytes)).collect()
@@ -296,6 +302,7 @@ mod tests {
             ("c", "int(32)", "y"),
             ("d", "decimal(9,1)", "x"),
             ("e", "date", "x"),
+            ("f", "decimal(38,0)", "x"),
         ];
         let keys = tokens(&owner, &columns);
         let token = |keys: &Tokens, name: &str| {
@@ -305,7 +312,7 @@ mod tests {
         };
         assert_eq!(token(&keys, "a"), token(&keys, "b"));
         assert!(keys.are_alike("a", "b"));
-        for name in ["c", "d", "e"] {
+        for name in ["c", "d", "e", "f"] {
             assert_ne!(token(&keys, "a"), token(&keys, name), "{name}");
             assert!(!keys.are_alike("a", name), "{name}");
         }

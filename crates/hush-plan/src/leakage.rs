@@ -69,18 +69,15 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
         );
     }
     let mut hidden = Vec::new();
-    let unread = [Protection::Encrypt, Protection::JoinKey, Protection::Seal];
+    let unread = [Protection::Encrypt, Protection::Seal];
     let unread: Vec<&str> =
         schema.columns.iter().filter(|c| unread.contains(&c.protect)).map(|c| c.name.as_str()).collect();
     if !unread.is_empty() {
         hidden.push(format!("the names or any value of {}", list(&unread)));
-        let is_hidden = |name: &&str| !joined.contains(name);
-        let missing: Vec<&str> = unread.into_iter().filter(is_hidden).collect();
-        match joined.is_empty() {
-            true => hidden.push("which of their values are missing".to_owned()),
-            false if missing.is_empty() => {}
-            false => hidden.push(format!("which values of {} are missing", list(&missing))),
-        }
+        hidden.push("which of their values are missing".to_owned());
+    }
+    if !joined.is_empty() {
+        hidden.push(format!("any value of {}, or which of two is less", list(&joined)));
     }
     Leakage { table, query: Vec::new(), hidden }
 }

@@ -107,12 +107,8 @@ fn render_tokens(condition: &Expr, table: Described<'_>) -> Option<String> {
 }
 
 /// Constants as a column is compared with; `None` if one of them cannot be.
-pub(super) fn listed(
-    name: &str,
-    kind: &DataType,
-    values: &[ScalarValue],
-    table: Described<'_>,
-) -> Option<Vec<String>> {
+pub(super) fn listed(name: &str, values: &[ScalarValue], table: Described<'_>) -> Option<Vec<String>> {
+    let kind = table.columns.field_with_name(name).ok()?.data_type();
     let is_key = table.tokens.column(name).is_some();
     let text = |value: &ScalarValue| {
         let literal = Expr::Literal(value.clone(), None);

@@ -32,8 +32,8 @@ use datafusion::logical_expr::{
     Aggregate, Expr, Filter, Join, LogicalPlan, Projection, TableScan, TableScanBuilder, lit,
 };
 
-use self::classes::matched;
 pub(super) use self::classes::{Classes, come, has_come};
+use self::classes::{key_of, matched};
 use self::region::{Region, Step};
 use self::wanted::{Finish, Wanted, name_of};
 use super::conditions::{Described, quoted, render};
@@ -49,7 +49,7 @@ pub(super) type Gain<'a> = &'a dyn Fn(&Scan, &Scan) -> Option<f64>;
 pub(super) struct Choice<'a> {
     pub(super) gain: Gain<'a>,
     /// The classes of a scan's keys by their partners, where they are known.
-    pub(super) classes: &'a dyn Fn(&Matching<'_>) -> Option<Rc<Classes>>,
+    pub(super) classes: &'a dyn Fn(&Matching<'_>, &Stated) -> Option<Rc<Classes>>,
 }
 
 /// A scan and the part of a plan in which its rows have partners.
@@ -67,6 +67,8 @@ pub(super) struct Matching<'a> {
 /// The keys of a step, as classes.
 struct ByClass {
     step: usize,
+    own: Column,
+    theirs: Column,
     classes: Rc<Classes>,
 }
 
@@ -121,7 +123,7 @@ fn best_of(
             continue;
         }
         let rows = Scan::of(&region.scan, stated)?;
-        let by_classes = by_classes(aggregate, (&region, relation), &rows, choice);
+        let by_classes = by_classes(aggregate, (&region, relation), (&rows, stated), choice);
         for by_class in std::iter::once(None).chain(by_classes.into_iter().map(Some)) {
             let groups = of_region(aggregate, (region.clone(), relation), stated, by_class.as_ref());
             let Some((groups, plan)) = groups else { continue };
@@ -139,7 +141,7 @@ fn best_of(
 fn by_classes(
     aggregate: &Aggregate,
     (region, relation): (&Region, &TableReference),
-    rows: &Scan,
+    (rows, stated): (&Scan, &Stated),
     choice: Choice<'_>,
 ) -> Vec<ByClass> {
     let inside = |expr: &Expr| region.work_in(expr.clone().unalias());
@@ -156,12 +158,13 @@ fn by_classes(
         let (left, right) = matched(join)?;
         let (own, theirs) = if *is_left { (left, right) } else { (right, left) };
         let partners = if *is_left { &*join.right } else { &*join.left };
+        let (own, theirs) = (key_of(own, &region.scan.projected_schema)?, key_of(theirs, partners.schema())?);
         let is_key = own.relation.as_ref() == Some(relation) && partners.schema().has_column(theirs);
         if !is_key || reads(own) != 1 || reads(theirs) != 1 {
             return None;
         }
-        let classes = (choice.classes)(&Matching { rows, own, partners, theirs })?;
-        Some(ByClass { step, classes })
+        let classes = (choice.classes)(&Matching { rows, own, partners, theirs }, stated)?;
+        Some(ByClass { step, own: own.clone(), theirs: theirs.clone(), classes })
     });
     steps.collect()
 }
@@ -191,9 +194,8 @@ fn of_region(
     let columns =
         DFSchema::try_from_qualified_schema(relation.clone(), scan.projected_schema.as_arrow()).ok()?;
     let tokens = &tokens_of(&scan.source);
-    let described = Described { columns: columns.as_arrow(), tokens };
     let class = match by_class {
-        Some(by_class) => Some(take_classes(&mut steps, by_class, described)?),
+        Some(by_class) => Some(take_classes(&mut steps, by_class)?),
         None => None,
     };
     let mut conditions = take_conditions(&mut steps, scan, stated);
@@ -261,22 +263,19 @@ struct Class {
 }
 
 /// Matches classes in the place of keys.
-fn take_classes(steps: &mut [Step], by_class: &ByClass, table: Described<'_>) -> Option<Class> {
+fn take_classes(steps: &mut [Step], by_class: &ByClass) -> Option<Class> {
     use JoinType::{Inner, LeftSemi, RightSemi};
-    let classes = &by_class.classes;
+    let ByClass { own, theirs, classes, .. } = by_class;
     let Step::Join { join, is_left, is_of_classes } = steps.get_mut(by_class.step)? else { return None };
-    let (left, right) = matched(join)?;
-    let on = (Expr::Column(left.clone()), Expr::Column(right.clone()));
-    let own = if *is_left { left } else { right };
-    let kind = table.columns.field_with_name(&own.name).ok()?.data_type();
-    let (text, has_one) = classes.sql(&own.name, kind, table)?;
+    let (text, has_one) = classes.sql(&own.name)?;
     let class = Class {
         name: own.name.clone(),
         text,
         count: classes.count(),
         has_one: matches!(join.join_type, Inner | LeftSemi | RightSemi).then_some(has_one),
     };
-    join.on = vec![on];
+    let (own, theirs) = (Expr::Column(own.clone()), Expr::Column(theirs.clone()));
+    join.on = vec![if *is_left { (own, theirs) } else { (theirs, own) }];
     let partners = if *is_left { &mut join.right } else { &mut join.left };
     *partners = Arc::new(classes.partners(partners).ok()?);
     *is_of_classes = true;

@@ -5,17 +5,20 @@
 //! keys of tables on the same server, under conditions on them.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use datafusion::common::Column;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use hush_plan::Protection;
 
+use super::conditions::{Described, render};
 use super::groups::{Classes, Matching, has_come};
+use super::narrowed::tokens_of;
 use super::scan::Groups;
+use super::stated::Stated;
 use crate::table::{Evaluator, OwnedTable};
 
 /// Most rows of tables that are asked first.
@@ -23,19 +26,24 @@ const MAX_ROWS: u64 = 200_000;
 /// Most parts of one question that are asked first.
 const MAX_PARTS: usize = 4;
 
-/// A part of a plan that is to be asked first.
+/// A part of a plan that is to be asked first, and what it decides on.
+#[derive(Clone, PartialEq)]
 pub(super) struct Sought {
-    key: String,
     /// The part.
     pub(super) plan: LogicalPlan,
     /// The place of the key among its columns.
     pub(super) place: usize,
+    /// The table whose keys are put into classes.
+    pub(super) table: String,
+    /// Its key.
+    pub(super) own: String,
 }
 
 /// What is known of partners.
 pub(super) struct Known<'a> {
     tables: &'a [&'a OwnedTable],
-    classes: RefCell<BTreeMap<String, Option<Rc<Classes>>>>,
+    /// Of each part that was asked first, the classes, if there are any.
+    classes: RefCell<Vec<(Sought, Option<Rc<Classes>>)>>,
     sought: RefCell<Vec<Sought>>,
 }
 
@@ -46,18 +54,20 @@ impl<'a> Known<'a> {
     }
 
     /// The classes of keys by their partners; where they are not known and may be, the partners are sought from then on.
-    pub(super) fn classes(&self, matching: &Matching<'_>) -> Option<Rc<Classes>> {
-        let key = format!("{}\n{}", matching.partners.display_indent_schema(), matching.theirs);
-        if let Some(known) = self.classes.borrow().get(&key) {
+    pub(super) fn classes(&self, matching: &Matching<'_>, stated: &Stated) -> Option<Rc<Classes>> {
+        let place = matching.partners.schema().index_of_column(matching.theirs).ok()?;
+        let (table, own) = (matching.rows.table.clone(), matching.own.name.clone());
+        // Plans are compared as they are: what they display leaves much out.
+        let found = Sought { plan: matching.partners.clone(), place, table, own };
+        if let Some((_, known)) = self.classes.borrow().iter().find(|(known, _)| *known == found) {
             return known.clone();
         }
         let mut sought = self.sought.borrow_mut();
         if sought.len() < MAX_PARTS
-            && sought.iter().all(|known| known.key != key)
-            && self.may_decide(matching).unwrap_or(false)
+            && !sought.contains(&found)
+            && self.may_decide(matching, stated).unwrap_or(false)
         {
-            let place = matching.partners.schema().index_of_column(matching.theirs).ok()?;
-            sought.push(Sought { key, plan: matching.partners.clone(), place });
+            sought.push(found);
         }
         None
     }
@@ -68,14 +78,14 @@ impl<'a> Known<'a> {
     }
 
     /// Takes in the classes of a part that was sought; true if there are any.
-    pub(super) fn learn(&self, sought: String, classes: Option<Classes>) -> bool {
+    pub(super) fn learn(&self, sought: Sought, classes: Option<Classes>) -> bool {
         let is_any = classes.is_some();
-        self.classes.borrow_mut().insert(sought, classes.map(Rc::new));
+        self.classes.borrow_mut().push((sought, classes.map(Rc::new)));
         is_any
     }
 
     /// Whether the partners may decide which keys are one group, and are few.
-    fn may_decide(&self, matching: &Matching<'_>) -> Result<bool> {
+    fn may_decide(&self, matching: &Matching<'_>, stated: &Stated) -> Result<bool> {
         let named = |name: &str| self.tables.iter().find(|table| table.half.schema.table == name);
         let Some(table) = named(&matching.rows.table) else { return Ok(false) };
         let Some(own) = table.schema().columns.iter().find(|column| column.name == matching.own.name) else {
@@ -105,8 +115,24 @@ impl<'a> Known<'a> {
         let mut rows = 0_u64;
         let mut may = true;
         matching.partners.apply_with_subqueries(|node| {
-            let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
+            let scan = match node {
+                LogicalPlan::TableScan(scan) => scan,
+                // What a planner has concluded may be of columns that are hidden.
+                LogicalPlan::Filter(filter) => {
+                    may &= split_conjunction(&filter.predicate)
+                        .into_iter()
+                        .all(|part| is_stated(part, &filter.input, stated).unwrap_or(false));
+                    return Ok(TreeNodeRecursion::Continue);
+                }
+                LogicalPlan::Join(join) => {
+                    may &= join.filter.is_none();
+                    return Ok(TreeNodeRecursion::Continue);
+                }
+                _ => return Ok(TreeNodeRecursion::Continue),
+            };
             let other = named(scan.table_name.table()).filter(|_| is_of_rows(scan));
+            // A table of the same rows is no smaller one.
+            let other = other.filter(|other| other.half.schema.table != table.half.schema.table);
             let Some(other) = other else {
                 may = false;
                 return Ok(TreeNodeRecursion::Stop);
@@ -125,11 +151,6 @@ impl<'a> Known<'a> {
 }
 
 impl Sought {
-    /// What it is known by.
-    pub(super) fn key(&self) -> String {
-        self.key.clone()
-    }
-
     /// The tables that it reads.
     pub(super) fn tables(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -158,6 +179,33 @@ fn is_beside(table: &OwnedTable, other: &OwnedTable) -> bool {
         // This process.
         _ => true,
     }
+}
+
+/// Whether the question states a condition over the columns of a plan, of one table.
+fn is_stated(condition: &Expr, input: &LogicalPlan, stated: &Stated) -> Option<bool> {
+    let mut found: Option<String> = None;
+    for column in condition.column_refs() {
+        let (table, name) = origin(input, column)?;
+        if name != column.name || found.as_ref().is_some_and(|found| *found != table) {
+            return None;
+        }
+        found = Some(table);
+    }
+    let table = found?;
+    let mut text = None;
+    input
+        .apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node
+                && scan.table_name.table() == table
+            {
+                let (schema, tokens) = (scan.source.schema(), tokens_of(&scan.source));
+                text = render(condition, Described { columns: &schema, tokens: &tokens });
+                return Ok(TreeNodeRecursion::Stop);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .ok()?;
+    Some(stated.contains(&(table, text?)))
 }
 
 /// Whether anything in a plan but the naming of outputs reads a column of which this is true, or of which nobody knows where it comes from.

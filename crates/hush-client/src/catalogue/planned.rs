@@ -118,7 +118,7 @@ impl Planned {
 }
 
 /// The columns of a table with nothing encrypted: what comes back of it, and its types.
-fn opened(schema: &Schema) -> SchemaRef {
+pub(super) fn opened(schema: &Schema) -> SchemaRef {
     let opened = schema.all_clear();
     let columns = opened.columns.iter().filter(|column| column.protect == Protection::Clear);
     let fields = columns.map(|column| Field::new(&column.name, arrow_type(column.kind), true));

@@ -105,7 +105,7 @@ fn not_queryable(column: &str, protect: Protection, kind: ColumnType, reason: &s
     }
     if protect == Protection::JoinKey {
         return vec![
-            "hush encrypt, then hush query, without --release: what reads join keys is answered in parts"
+            "hush query on the encrypted table: what reads join keys is answered in parts, which are neither released nor planned beforehand"
                 .into(),
             "a question without it".into(),
         ];

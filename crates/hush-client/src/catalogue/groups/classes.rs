@@ -16,17 +16,18 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, UInt32Array};
 use arrow::compute::{concat_batches, take};
-use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use arrow::row::{RowConverter, SortField};
-use datafusion::common::{Column, NullEquality, ScalarValue, TableReference};
+use datafusion::common::{Column, DFSchema, NullEquality, ScalarValue, TableReference};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{
     Expr, Join, LogicalPlan, Projection, TableScan, TableScanBuilder, TableSource,
 };
 
-use super::super::conditions::{Described, listed, quoted};
+use super::super::conditions::{keeps, quoted};
+use crate::error::ClientError;
 
 /// Most keys that are listed in a question.
 pub(in super::super) const MAX_KEYS: usize = 2000;
@@ -47,29 +48,31 @@ impl TableSource for Partners {
 /// The keys of a part of a plan, by the partners that they find there.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Classes {
-    /// The keys of each.
-    keys: Vec<Vec<ScalarValue>>,
+    /// The keys of each, as constants of a question.
+    keys: Vec<Vec<String>>,
     /// The partners of one key of each, with the number of the class in the place of the key.
     rows: RecordBatch,
 }
 
 impl Classes {
-    /// The classes of rows by their column `key`; `None` for more keys than a question may list.
+    /// The classes of rows by their column `key`, whose values `constants` writes; `None` for more keys than a question may list, or one that has no
+    /// constant.
+    ///
+    /// Classes and keys are in the order of these constants: where those are tokens, nothing tells an order of values.
     ///
     /// # Errors
     /// None but bugs.
     pub(in super::super) fn of(
         rows: &[RecordBatch],
         key: usize,
-    ) -> std::result::Result<Option<Self>, crate::ClientError> {
+        constants: &dyn Fn(&[ScalarValue]) -> Option<Vec<String>>,
+    ) -> std::result::Result<Option<Self>, ClientError> {
         let Some(first) = rows.first() else { return Ok(None) };
         let rows = concat_batches(&first.schema(), rows)?;
         let converted = |columns: &[ArrayRef]| {
             let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
             let rows = RowConverter::new(fields)?.convert_columns(columns)?;
-            Ok::<_, crate::ClientError>(
-                rows.iter().map(|row| row.as_ref().to_vec()).collect::<Vec<Vec<u8>>>(),
-            )
+            Ok::<_, ClientError>(rows.iter().map(|row| row.as_ref().to_vec()).collect::<Vec<Vec<u8>>>())
         };
         let keys = rows.column(key);
         let others: Vec<ArrayRef> = rows
@@ -93,20 +96,26 @@ impl Classes {
         if by_key.len() > MAX_KEYS {
             return Ok(None);
         }
-        let mut by_partners: BTreeMap<Vec<&[u8]>, Vec<&Vec<u32>>> = BTreeMap::new();
-        for places in by_key.values() {
+        let places: Vec<&Vec<u32>> = by_key.values().collect();
+        let values = places.iter().map(|places| ScalarValue::try_from_array(keys, places[0] as usize));
+        let Some(constants) = constants(&values.collect::<Result<Vec<_>>>()?) else { return Ok(None) };
+        let mut members: Vec<(String, &Vec<u32>)> = constants.into_iter().zip(places).collect();
+        members.sort();
+        let mut classes: Vec<Vec<String>> = Vec::new();
+        let mut known: BTreeMap<Vec<&[u8]>, usize> = BTreeMap::new();
+        let (mut numbers, mut places) = (Vec::new(), Vec::new());
+        for (constant, of_key) in members {
             let mut partners: Vec<&[u8]> =
-                places.iter().map(|row| of_rows[*row as usize].as_slice()).collect();
+                of_key.iter().map(|row| of_rows[*row as usize].as_slice()).collect();
             partners.sort_unstable();
-            by_partners.entry(partners).or_default().push(places);
-        }
-        let (mut listed, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (class, members) in by_partners.values().enumerate() {
-            let of_key = |places: &&Vec<u32>| ScalarValue::try_from_array(keys, places[0] as usize);
-            listed.push(members.iter().map(of_key).collect::<Result<Vec<_>>>()?);
-            for row in members[0] {
-                numbers.push(class as i64);
-                places.push(*row);
+            let class = *known.entry(partners).or_insert(classes.len());
+            match classes.get_mut(class) {
+                Some(members) => members.push(constant),
+                None => {
+                    classes.push(vec![constant]);
+                    numbers.extend(of_key.iter().map(|_| class as i64));
+                    places.extend(of_key.iter().copied());
+                }
             }
         }
         let (numbers, places): (ArrayRef, _) =
@@ -115,7 +124,7 @@ impl Classes {
             true => Ok(Arc::clone(&numbers)),
             false => Ok(take(column, &places, None)?),
         });
-        let columns = columns.collect::<std::result::Result<Vec<ArrayRef>, crate::ClientError>>()?;
+        let columns = columns.collect::<std::result::Result<Vec<ArrayRef>, ClientError>>()?;
         // Names are those of the plan's part, of which there may be several of one kind.
         let fields = columns
             .iter()
@@ -123,7 +132,7 @@ impl Classes {
             .map(|(at, column)| Field::new(format!("{at}"), column.data_type().clone(), true));
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
-        Ok(Some(Self { keys: listed, rows: RecordBatch::try_new_with_options(schema, columns, &options)? }))
+        Ok(Some(Self { keys: classes, rows: RecordBatch::try_new_with_options(schema, columns, &options)? }))
     }
 
     /// How many there are.
@@ -131,15 +140,13 @@ impl Classes {
         self.keys.len() as u64
     }
 
-    /// The class of a row by its column `name`, and the condition that it has one, as SQL; `None` if a key has no constant.
-    pub(super) fn sql(&self, name: &str, kind: &DataType, table: Described<'_>) -> Option<(String, String)> {
+    /// The class of a row by its column `name`, and the condition that it has one, as SQL; `None` if there are none.
+    pub(super) fn sql(&self, name: &str) -> Option<(String, String)> {
         let mut whens = String::new();
-        let mut all = Vec::new();
         for (class, keys) in self.keys.iter().enumerate() {
-            let constants = listed(name, kind, keys, table)?;
-            whens.push_str(&format!(" WHEN {} IN ({}) THEN {class}", quoted(name), constants.join(", ")));
-            all.extend(constants);
+            whens.push_str(&format!(" WHEN {} IN ({}) THEN {class}", quoted(name), keys.join(", ")));
         }
+        let all: Vec<&str> = self.keys.iter().flatten().map(String::as_str).collect();
         let has_one = format!("({} IN ({}))", quoted(name), all.join(", "));
         (!all.is_empty()).then(|| (format!("(CASE{whens} END)"), has_one))
     }
@@ -161,19 +168,22 @@ impl Classes {
     }
 }
 
-/// The columns by which a join matches its sides, the left one first, if that is one pair of columns; NULL does not match.
-pub(super) fn matched(join: &Join) -> Option<(&Column, &Column)> {
+/// The expressions by which a join matches its sides, the left one first, if that is one pair; NULL does not match.
+pub(super) fn matched(join: &Join) -> Option<(&Expr, &Expr)> {
     let [(left, right)] = join.on.as_slice() else { return None };
     let plain = !join.null_aware && join.null_equality == NullEquality::NullEqualsNothing;
-    plain.then_some((column_of(left)?, column_of(right)?))
+    plain.then_some((left, right))
 }
 
-/// The column under casts that keep its values.
-fn column_of(expr: &Expr) -> Option<&Column> {
+/// The column that an expression is, under casts that keep all of its values.
+pub(super) fn key_of<'e>(expr: &'e Expr, columns: &DFSchema) -> Option<&'e Column> {
     match expr {
         Expr::Column(column) => Some(column),
-        Expr::Cast(Cast { expr, .. }) => match &**expr {
-            Expr::Column(column) => Some(column),
+        Expr::Cast(Cast { expr, field }) => match &**expr {
+            Expr::Column(column) => {
+                let found = columns.fields().iter().find(|found| found.name() == &column.name)?;
+                keeps(found.data_type(), field.data_type()).then_some(column)
+            }
             _ => None,
         },
         _ => None,
