@@ -167,8 +167,6 @@ NOT_IN_CLASSES = [
     "SELECT COUNT(s.code) AS codes, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id WHERE s.code <> 'it''s 3'",
     # What the planner concludes is not stated: of an encrypted column, and of no other.
     "SELECT SUM(f.units) AS units FROM sales f JOIN shops s ON f.shop = s.id JOIN shops t ON s.level = t.size WHERE t.size = 17",
-    # A cast that loses places.
-    "SELECT COUNT(*) AS n FROM sales f WHERE CAST(floor(f.rate) AS BIGINT) IN (SELECT id FROM shops WHERE open)",
     # The key is read elsewhere.
     "SELECT f.shop, SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id WHERE s.open GROUP BY f.shop ORDER BY 1",
     "SELECT SUM(f.paid) AS paid FROM sales f JOIN shops s ON f.shop = s.id AND f.shop > s.id - 1",
@@ -223,8 +221,16 @@ def test_partners_of_different_joins_are_different(hush, small_key, tables):
 def test_lists_tell_no_order(hush, small_key, tables):
     """Keys stand in the order of their tokens, and so do classes."""
     query = "SELECT s.region, SUM(f.units) AS n FROM sales f JOIN shops s ON f.code = s.code GROUP BY s.region ORDER BY 1 NULLS LAST"
-    done = ht.open("SALES", keys=small_key) if False else hush("query", "SALES", "SHOPS", query, "--link", "1", "--account", "--analyze", "--json", *small_key)
+    done = hush("query", "SALES", "SHOPS", query, "--link", "1", "--analyze", "--json", *small_key)
     lists = [re.findall(r"'([^']*)'", found) for found in re.findall(r"WHEN \\\"code\\\" IN \(([^)]*)\)", done.stderr)]
     assert len(lists) >= 4 and all(found == sorted(found) for found in lists), lists
     firsts = [found[0] for found in lists[: len(lists) // 2]]
     assert firsts == sorted(firsts)
+
+
+def test_a_cast_that_loses_places_is_no_key(hush, small_key, tables):
+    query = "SELECT COUNT(*) AS n FROM sales f WHERE {} IN (SELECT id FROM shops WHERE open)"
+    found, asked = ask(hush, small_key, query.format("CAST(f.rate AS BIGINT)"), options=["--link", "1"])
+    # Casts to integers cut off here, and round in DuckDB.
+    assert_same_rows(found, tables.execute(query.format("CAST(trunc(f.rate) AS BIGINT)")).fetchall(), query)
+    assert not in_classes(asked), asked
