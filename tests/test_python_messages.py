@@ -59,7 +59,7 @@ QUERIES = [
     ("SELECT g, x FROM t GROUP BY g", "HUSH-P007", "GROUP BY"),
     ("SELECT nosuch(x) FROM t", "HUSH-P006", "not supported"),
     ("SELECT SUM(x", "HUSH-P001", "SQL"),
-    ("SELECT g FROM t UNION SELECT g FROM t", "HUSH-P005", "one query"),
+    ("SELECT g FROM t UNION SELECT g FROM u", "HUSH-P005", "one query"),
 ]
 
 
