@@ -65,7 +65,7 @@ const UNKNOWN_TABLE: &str = "HUSH-P002";
 /// How a table has answered.
 enum Asked {
     /// By one question.
-    Alone(Outcome),
+    Alone(Box<Outcome>),
     /// As the one table of a catalogue.
     InParts(CatalogueOutcome),
 }
@@ -151,7 +151,7 @@ impl Table {
     /// Asks a question; with `release`, for a result that may leave the owner.
     fn ask(&self, py: Python<'_>, sql: &str, release: Option<i32>) -> PyResult<Answer> {
         let outcome = work::run(py, |progress| match release {
-            Some(digits) => Ok(Asked::Alone(self.0.ask_released(sql, digits, progress)?)),
+            Some(digits) => Ok(Asked::Alone(Box::new(self.0.ask_released(sql, digits, progress)?))),
             None => match self.0.ask(sql, progress) {
                 Err(error) if error.needs_catalogue() => {
                     match Catalogue::new(vec![self.0.as_ref()])?.ask(sql, progress) {
@@ -160,11 +160,11 @@ impl Table {
                         asked => Ok(Asked::InParts(asked?)),
                     }
                 }
-                asked => Ok(Asked::Alone(asked?)),
+                asked => Ok(Asked::Alone(Box::new(asked?))),
             },
         })?;
         match outcome {
-            Asked::Alone(outcome) => of_outcome(py, outcome),
+            Asked::Alone(outcome) => of_outcome(py, *outcome),
             Asked::InParts(outcome) => {
                 let account = account::of_catalogue(py, &outcome)?;
                 answer(py, outcome.batches, account)
