@@ -9,6 +9,7 @@ import datetime
 import decimal
 import os
 import random
+import re
 import warnings
 
 import pyarrow as pa
@@ -198,6 +199,8 @@ def test_what_join_keys_cannot_be_is_refused(owner, tmp_path):
         with pytest.raises(ht.HushError) as caught:
             make()
         assert caught.value.code == code, caught.value
+        # Nothing of the command line.
+        assert not re.search(r"(?<![\w-])--[a-z]|(?<![\w.])hush [a-z]", str(caught.value)), caught.value
 
     encrypt = lambda text: ht.encrypt(data, schema=ht.Schema.parse(text), keys=owner, out=tmp_path / "x", name="people")
     top, columns = text.split("[columns", 1)
@@ -214,6 +217,9 @@ def test_what_join_keys_cannot_be_is_refused(owner, tmp_path):
     refused("HUSH-P027", with_top("edge = true"))
     table = encrypt(text)
     refused("HUSH-P010", lambda: table.sql("SELECT city FROM people", release=2))
+    refused("HUSH-P010", lambda: table.explain("SELECT paid FROM people WHERE city = 'Ulm'"))
+    refused("HUSH-P010", lambda: table.prepare("SELECT paid FROM people WHERE city = 'Ulm'"))
+    assert len(ht.catalogue(table).explain("SELECT paid FROM people WHERE city = 'Ulm'")) == 1
     other = ht.keygen(tmp_path / "other.hushkey", passphrase=PASSPHRASE)
     refused("HUSH-C117", lambda: table.rotate(other))
 

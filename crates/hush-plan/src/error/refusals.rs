@@ -105,8 +105,8 @@ fn not_queryable(column: &str, protect: Protection, kind: ColumnType, reason: &s
     }
     if protect == Protection::JoinKey {
         return vec![
-            "hush query on the encrypted table: what reads join keys is answered in parts, which are neither released nor planned beforehand"
-                .into(),
+            "ask the encrypted table, without a release: what reads join keys is answered in parts".into(),
+            "explain it as a question about several tables, of which this is the only one".into(),
             "a question without it".into(),
         ];
     }

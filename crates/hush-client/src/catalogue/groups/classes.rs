@@ -8,8 +8,8 @@
 //!      C    north
 //! ```
 //!
-//! It is the aggregate of partners' attributes that a server would make of a join, with the multiplicities of partners as weights: but without the join, on a
-//! server that has the one table alone.
+//! A server that joins would add up with the multiplicities of partners as weights. Here the plan joins, and each server answers a question about one
+//! table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
