@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tasks on products: sums over all rows of products of stored ciphertexts, one answer for each run of chunks.
 //!
-//! Runs are worked off in order ([`conform::product_runs`]), so that only one has sums in memory. Parts are opened a few at a time, and the chunks of
+//! Runs are worked off in order ([`conform::product_runs`]), so that only one has sums in memory. As many parts are opened as fill a piece, and the chunks of
 //! these that fit the memory are read together. Then all their ring elements are evaluated block by block, on all threads: sums
 //! modulo `Q` do not depend on how they are cut.
 //!
@@ -36,8 +36,10 @@ use crate::job::{Extent, Job};
 use crate::parts::PartSet;
 use crate::scheme::{ProductChunk, ProductTotal, Products, RunningProducts, Scheme};
 
-/// Bytes of bodies that are in memory together, for each thread.
+/// Bytes of bodies that are in memory together, for each thread, unless sums take more.
 const PIECE_BYTES: u64 = 32 << 20;
+/// The largest share of the memory of a job that bodies take.
+const PIECE_SHARE: u64 = 8;
 
 /// The sums of one run.
 type Running<S> = <S as Scheme>::Products;
@@ -72,7 +74,7 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &ProductsTask) -> Result<Vec<u8>, 
     let mut objects = Vec::with_capacity(covered.len());
     for number in covered {
         // Nothing counts in a run that is missing.
-        let nothing = || Running::<S>::new(&products).finish(&products)?.encode(&products, job.extent);
+        let nothing = || Running::<S>::new(&products).into_objects(&products, job.extent);
         objects.push((number, done.remove(&number).map_or_else(nothing, Ok)?));
     }
     let groups = grouped.as_ref().map(|grouped| (&*grouped.clear, grouped.groups.count()));
@@ -128,7 +130,7 @@ fn check_memory<S: Scheme>(job: &Job, products: &Products, groups: Option<usize>
 fn prepare(job: &Job, task: &ProductsTask) -> Result<(Products, Vec<ProductRun>), ExecError> {
     let manifest = job.snapshot.manifest();
     let shape = conform::products(task, &manifest.encodings, &Strata::of(manifest))?;
-    let products = Products::new(task, shape)?;
+    let products = Products::new(task, shape)?.with_keys(&job.snapshot, job.limits.memory_bytes)?;
     let runs = conform::product_runs(manifest, products.ring.degree(), task.elements);
     Ok((products, runs))
 }
@@ -178,10 +180,11 @@ impl<S: Scheme> Work<'_, S> {
         let bounds = Bounds {
             threads,
             chunk_bytes: self.products.chunk_bytes().max(1),
-            piece_bytes: PIECE_BYTES * threads as u64,
+            piece_bytes: self.piece_bytes(threads as u64),
         };
-        for window in parts_of(runs, &job.needed).chunks(threads) {
-            let load = |(part, runs): &(u32, Vec<RunOfPart>)| {
+        let parts = parts_of(runs, &job.needed);
+        for window in windows(&parts, &bounds) {
+            let load = |(part, runs): &PartOfRuns| {
                 let missing = ExecError::Internal { place: "part of a run" };
                 let part = placed.get(*part as usize).ok_or(missing)?;
                 counting.load(*part, runs, &self.products.columns)
@@ -196,6 +199,13 @@ impl<S: Scheme> Work<'_, S> {
         }
         self.finish()?;
         Ok(self.done)
+    }
+
+    /// Bytes of a piece. Every sum is read and written once for a piece: one of twice the bytes of all sums keeps that below the reading of bodies.
+    fn piece_bytes(&self, threads: u64) -> u64 {
+        let sums = Total::<S>::memory_bytes(self.products);
+        let most = self.job.limits.memory_bytes / PIECE_SHARE;
+        (PIECE_BYTES * threads).max(sums.saturating_mul(2).min(most))
     }
 
     /// Reads the chunks of a piece, and adds their products.
@@ -220,12 +230,36 @@ impl<S: Scheme> Work<'_, S> {
     /// Writes the objects of the present run.
     fn finish(&mut self) -> Result<(), ExecError> {
         if let Some((run, sums)) = self.running.take() {
-            let objects = sums.finish(self.products)?.encode(self.products, self.job.extent)?;
+            let objects = sums.into_objects(self.products, self.job.extent)?;
             self.done.insert(run, objects);
         }
         Ok(())
     }
 }
+
+/// Parts that are opened together: as many as fill a piece, and one for each thread at least.
+fn windows<'p>(parts: &'p [PartOfRuns], bounds: &Bounds) -> impl Iterator<Item = &'p [PartOfRuns]> {
+    let bytes = |(_, runs): &PartOfRuns| {
+        let chunks: u64 = runs.iter().map(|run| run.chunks.len() as u64).sum();
+        chunks.saturating_mul(bounds.chunk_bytes)
+    };
+    let (threads, piece_bytes) = (bounds.threads.max(1), bounds.piece_bytes);
+    let mut rest = parts;
+    std::iter::from_fn(move || {
+        let mut together = 0_u64;
+        let mut is_filled = |(place, part): (usize, &PartOfRuns)| {
+            together = together.saturating_add(bytes(part));
+            place + 1 >= threads && together >= piece_bytes
+        };
+        let last = rest.iter().enumerate().position(&mut is_filled);
+        let (window, behind) = rest.split_at(last.map_or(rest.len(), |last| last + 1));
+        rest = behind;
+        Some(window).filter(|window| !window.is_empty())
+    })
+}
+
+/// A part, with the runs that it has chunks of.
+type PartOfRuns = (u32, Vec<RunOfPart>);
 
 /// Chunks of one part that are in one run.
 #[derive(Clone, Debug)]
@@ -235,8 +269,8 @@ struct RunOfPart {
 }
 
 /// The parts that are needed, in the order of runs, with the runs of each.
-fn parts_of(runs: &[ProductRun], needed: &PartSet) -> Vec<(u32, Vec<RunOfPart>)> {
-    let mut parts: Vec<(u32, Vec<RunOfPart>)> = Vec::new();
+fn parts_of(runs: &[ProductRun], needed: &PartSet) -> Vec<PartOfRuns> {
+    let mut parts: Vec<PartOfRuns> = Vec::new();
     for (run, of_run) in (0..).zip(runs) {
         for chunks in of_run.chunks.iter().filter(|chunks| needed.contains(chunks.part)) {
             let here = RunOfPart { run, chunks: chunks.chunks.clone() };

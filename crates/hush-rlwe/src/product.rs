@@ -19,15 +19,19 @@
 mod block;
 mod steps;
 
-use hush_ring::{Eval, ExpandLabel, LimbStream, Poly, Ring, RingError, UniformSeed};
+use hush_ring::{Eval, ExpandLabel, LimbStream, Poly, Ring, RingError, UniformSeed, Words};
 
 pub use self::block::BlockMemory;
-use self::block::BlockView;
-use self::steps::Steps;
+use self::block::{BlockView, TOGETHER};
+use self::steps::{Memory, Steps};
 use crate::{Body, RlweError};
 
-/// Places of a block.
-const PLACES: usize = 256;
+/// Most places of a block.
+const MOST_PLACES: usize = 256;
+/// Fewest: shorter rows are not worth a call.
+const FEWEST_PLACES: usize = 64;
+/// Words of a block, sums and what they are made of, that are to stay in the second cache.
+const CACHED_WORDS: usize = 64 << 10;
 /// Words behind each row of a block: rows whose distance is a power of two would share few places of a cache.
 const BETWEEN: usize = 8;
 
@@ -115,6 +119,16 @@ impl ProductTask {
     pub fn sums(&self) -> &[ProductSum] {
         &self.sums
     }
+
+    /// Places of a block, a power of two: as many as keep it in the second cache. One of many sums has fewer.
+    fn places(&self, degree: usize) -> usize {
+        let components = self.sums.iter().filter_map(|sum| self.steps.components_of(*sum).ok());
+        let rows = components.sum::<usize>()
+            + self.steps.rows(Memory::Passing)
+            + TOGETHER * self.steps.rows(Memory::Kept);
+        let most = (CACHED_WORDS / rows.max(1)).clamp(FEWEST_PLACES, MOST_PLACES);
+        (1 << most.ilog2()).min(degree)
+    }
 }
 
 impl<'a> ProductSums<'a> {
@@ -161,7 +175,7 @@ impl<'a> ProductSums<'a> {
         };
         let of_limb = |limb| elements.iter().map(|element| of_element(element, limb)).collect();
         let streams = (0..ring.limb_count()).map(of_limb).collect();
-        Ok(Self { ring, task, elements, streams, places: PLACES.min(ring.degree()) })
+        Ok(Self { ring, task, elements, streams, places: task.places(ring.degree()) })
     }
 
     /// How many blocks of places there are, each of all limbs. They are independent: [`ProductSums::add_block`] may run on any thread.
@@ -170,10 +184,10 @@ impl<'a> ProductSums<'a> {
     }
 
     /// Sums of nothing in one block: of each its components, one after another.
-    pub fn zeros(&self) -> Vec<Vec<u64>> {
+    pub fn zeros(&self) -> Vec<Words> {
         let rows =
             |sum: &ProductSum| self.task.steps.components_of(*sum).unwrap_or(0) * (self.places + BETWEEN);
-        self.task.sums.iter().map(|sum| vec![0; rows(sum)]).collect()
+        self.task.sums.iter().map(|sum| Words::zeroed(rows(sum))).collect()
     }
 
     /// What a thread works in.
@@ -189,7 +203,7 @@ impl<'a> ProductSums<'a> {
     ///
     /// # Panics
     /// If there is no such block; for sums or memory of another task.
-    pub fn add_block(&self, block: usize, memory: &mut BlockMemory, sums: &mut [Vec<u64>]) {
+    pub fn add_block(&self, block: usize, memory: &mut BlockMemory, sums: &mut [Words]) {
         let of_limb = self.ring.degree() / self.places;
         let (index, block) = (block / of_limb, block % of_limb);
         let view = BlockView {
@@ -204,26 +218,31 @@ impl<'a> ProductSums<'a> {
         view.add(&self.task.steps, &self.task.sums, memory, sums);
     }
 
-    /// The components of every sum, from the results of all blocks in order.
+    /// The components of the sum with this number, from the results of all blocks in order.
     ///
     /// # Errors
-    /// [`RlweError::Ring`] for results of another task.
-    pub fn assemble(&self, blocks: &[Vec<Vec<u64>>]) -> Result<Vec<Vec<Poly<Eval>>>, RlweError> {
-        let places = self.places;
-        let poly = |number: usize, component: usize| {
-            let mut words = Vec::with_capacity(self.ring.poly_words());
-            for block in blocks {
-                let rows = block.get(number).map_or(&[][..], Vec::as_slice);
-                let row = rows.chunks_exact(places + BETWEEN).nth(component).unwrap_or_default();
-                words.extend_from_slice(row.get(..places).unwrap_or_default());
+    /// [`RlweError::NoSuchOperand`] if there is no such sum; [`RlweError::Ring`] for results of another task.
+    pub fn assemble(&self, number: usize, blocks: &[Vec<Words>]) -> Result<Vec<Poly<Eval>>, RlweError> {
+        let missing = RlweError::NoSuchOperand { found: number, bodies: self.task.sums.len() };
+        let sum = self.task.sums.get(number).ok_or(missing)?;
+        let (places, stride) = (self.places, self.places + BETWEEN);
+        let (found, expected) = (blocks.len(), self.blocks());
+        if found != expected {
+            return Err(RingError::Length { found, expected }.into());
+        }
+        let poly = |component: usize| {
+            let mut poly = Poly::recycled(self.ring);
+            for (index, blocks) in blocks.chunks_exact(self.ring.degree() / places).enumerate() {
+                for (words, block) in poly.limb_mut(index).chunks_exact_mut(places).zip(blocks) {
+                    let rows = block.get(number).map_or(&[][..], |rows| rows);
+                    let row = rows.get(component * stride..component * stride + places);
+                    let found = rows.len();
+                    words.copy_from_slice(row.ok_or(RingError::Length { found, expected: stride })?);
+                }
             }
-            Ok::<_, RlweError>(Poly::from_words(self.ring, words)?)
+            Ok(poly)
         };
-        let numbered = self.task.sums.iter().enumerate();
-        let sum = |(number, sum): (usize, &ProductSum)| {
-            (0..self.task.steps.components_of(*sum)?).map(|component| poly(number, component)).collect()
-        };
-        numbered.map(sum).collect()
+        (0..self.task.steps.components_of(*sum)?).map(poly).collect()
     }
 
     /// All blocks on this thread, assembled.
@@ -238,6 +257,6 @@ impl<'a> ProductSums<'a> {
             sums
         };
         let blocks: Vec<_> = (0..self.blocks()).map(sums).collect();
-        self.assemble(&blocks)
+        (0..self.task.sums.len()).map(|number| self.assemble(number, &blocks)).collect()
     }
 }

@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use hush_plan::plan::ProductsTask;
 use rayon::prelude::*;
 
-use super::{Running, Total, check_answer_size, covered, prepare};
+use super::{Total, check_answer_size, covered, prepare};
 use crate::aggregate;
 use crate::answer::{self, EncryptedHalf, PartialAnswer, ProductsRun};
 use crate::clear::groups::GroupQuery;
@@ -21,7 +21,7 @@ use crate::conform::ProductRun;
 use crate::error::{ExecError, PartialFault};
 use crate::job::{Combine, Extent, Job};
 use crate::parts::PartSet;
-use crate::scheme::{ProductTotal, Products, RunningProducts, Scheme};
+use crate::scheme::{ProductTotal, Products, Scheme};
 
 /// Begins a combination for a task on products.
 ///
@@ -152,9 +152,9 @@ impl<S: Scheme> Combine for Combined<S> {
         let encode = |(number, totals): (u32, Vec<Option<Total<S>>>)| {
             job.stop.check()?;
             // A group may have no row in a run.
-            let nothing = || Running::<S>::new(&products).finish(&products);
+            let nothing = || Total::<S>::zero(&products);
             let objects =
-                totals.into_iter().map(|total| total.map_or_else(nothing, Ok)?.encode(&products, extent));
+                totals.into_iter().map(|total| total.unwrap_or_else(nothing).encode(&products, extent));
             Ok((number, objects.collect::<Result<Vec<_>, ExecError>>()?.concat()))
         };
         let encoded = job

@@ -428,6 +428,51 @@ fn limits_hold_before_anything_is_read() {
     assert!(clear.exact && clear.bytes == 0);
 }
 
+/// A task that asks for keys has bits for two components, and is refused where the table has none.
+#[test]
+fn sums_are_brought_back_by_the_keys_of_the_table_alone() {
+    let mut random = random("keys for products");
+    let table = TestTable::new(&mut random, LARGE, &[part(20, 0)], Kind::Encrypted);
+    let mut task = random_task(&mut random, 2, 1, 40);
+    task.relinearised = true;
+    let refused = |task: &ProductsTask| table.engine(1).run(&table.plan(None, task.clone())).unwrap_err();
+    let error = refused(&task);
+    assert!(
+        matches!(&error, ExecError::Plan { .. }) && error.to_string().contains("2 components"),
+        "{error}"
+    );
+    for sum in &mut task.sums {
+        sum.bits.truncate(2);
+    }
+    assert_eq!(refused(&task).code(), "HUSH-E064");
+    // Sums of degree 1 need none; the task asks for them all the same.
+    let low: Vec<ProductSum> = task.sums.iter().filter(|sum| task.components(sum) <= 2).cloned().collect();
+    assert!(!low.is_empty());
+    assert_eq!(refused(&ProductsTask { sums: low, ..task }).code(), "HUSH-E064");
+}
+
+/// As many parts as fill a piece, at least one for each thread, in their order.
+#[test]
+fn parts_are_opened_as_they_fill_pieces() {
+    let parts: Vec<PartOfRuns> = [3_u32, 1, 1, 1, 9, 1, 1]
+        .into_iter()
+        .zip(0..)
+        .map(|(chunks, part)| (part, vec![RunOfPart { run: 0, chunks: 5..5 + chunks }]))
+        .collect();
+    let opened = |threads, piece_bytes| {
+        let bounds = Bounds { threads, chunk_bytes: 10, piece_bytes };
+        windows(&parts, &bounds).map(<[PartOfRuns]>::len).collect::<Vec<_>>()
+    };
+    assert_eq!(opened(1, 1), [1; 7]);
+    assert_eq!(opened(2, 1), [2, 2, 2, 1]);
+    assert_eq!(opened(1, 40), [2, 3, 2]);
+    assert_eq!(opened(3, 40), [3, 3, 1]);
+    assert_eq!(opened(1, 1000), [7]);
+    assert_eq!(opened(9, 1), [7]);
+    let bounds = Bounds { threads: 1, chunk_bytes: 10, piece_bytes: 1 };
+    assert_eq!(windows(&[], &bounds).count(), 0);
+}
+
 fn clear_half(table: &TestTable, task: ProductsTask) -> hush_plan::predict::ClearBytes {
     crate::clear_half_bytes(table.signed.manifest(), &table.server_plan(Some("\"year\" > 1"), task), 10)
         .unwrap()

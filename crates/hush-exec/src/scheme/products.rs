@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sums of products, ready to be evaluated on chunk after chunk.
 
+use std::sync::Arc;
+
 use arrow::buffer::BooleanBuffer;
 use hush_plan::EncodingId;
 use hush_plan::plan::{Factor, ProductSum, ProductsTask};
 use hush_ring::Ring;
-use hush_rlwe::{self as rlwe, ProductTask};
+use hush_rlwe::{self as rlwe, PowerKeys, ProductTask};
 use hush_schemes::bgv::slots::SlotEncoder;
 
 use super::ChunkInput;
@@ -13,7 +15,7 @@ use crate::conform::ProductsShape;
 use crate::error::ExecError;
 use crate::job::Extent;
 use crate::stop::Stop;
-use crate::table;
+use crate::table::{self, Snapshot};
 
 /// A task on products with the tables that its evaluation needs.
 pub(crate) struct Products {
@@ -24,6 +26,8 @@ pub(crate) struct Products {
     pub(crate) columns: Vec<EncodingId>,
     pub(super) encoder: SlotEncoder,
     pub(super) evaluated: ProductTask,
+    /// What brings its sums back to two components, where it asks for that.
+    pub(super) powers: Option<Arc<PowerKeys>>,
     /// How many groups its sums are of, whose masks leave out the rows that do not count; `None` without keys.
     pub(super) groups: Option<usize>,
 }
@@ -64,15 +68,18 @@ pub(crate) trait RunningProducts: Send + Sized {
         stop: &Stop,
     ) -> Result<(), ExecError>;
 
-    /// The finished sums.
+    /// The objects of the finished sums, as [`ProductTotal::encode`].
     ///
     /// # Errors
     /// [`ExecError::Internal`].
-    fn finish(self, products: &Products) -> Result<Self::Total, ExecError>;
+    fn into_objects(self, products: &Products, extent: Extent) -> Result<Vec<Vec<u8>>, ExecError>;
 }
 
 /// The sums of one run, as partial answers carry and add them.
 pub(crate) trait ProductTotal: Send + Sized {
+    /// Sums of nothing.
+    fn zero(products: &Products) -> Self;
+
     /// Reads the objects that a partial answer has of a run, one for each sum; `None` if they are none of the task.
     fn decode(products: &Products, objects: &[&[u8]]) -> Option<Self>;
 
@@ -108,7 +115,20 @@ impl Products {
         columns.sort_unstable();
         columns.dedup();
         let evaluated = product_task(task, task.masks.len())?;
-        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated, groups: None })
+        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated, powers: None, groups: None })
+    }
+
+    /// The same with keys for the largest degree of its sums, where it asks for them.
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::power_keys`].
+    pub(crate) fn with_keys(self, snapshot: &Snapshot, memory_bytes: u64) -> Result<Self, ExecError> {
+        if !self.task.relinearised {
+            return Ok(self);
+        }
+        let degree = self.shape.components.iter().max().map_or(0, |components| components - 1);
+        let keys = snapshot.power_keys((&self.ring, self.shape.prime), degree, memory_bytes)?;
+        Ok(Self { powers: Some(keys), ..self })
     }
 
     /// The sums of each of so many groups in turn. The masks of groups stand behind those of the task.

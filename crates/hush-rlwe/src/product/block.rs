@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use hush_ring::{Eval, LimbStream, Poly, RingLimb};
+use hush_ring::{Eval, LimbStream, Poly, RingLimb, Words};
 
 use super::steps::{Memory, Operation, Step, Steps, Value};
 use super::{ProductSum, StoredElement};
 
-/// Ring elements whose products are added at a time, for one pass over the sums.
-const TOGETHER: usize = 4;
+/// Ring elements whose products are added at a time, for one pass over the sums: their two products each wait for one reduction, modulo primes
+/// below 2^46.
+pub(super) const TOGETHER: usize = 7;
 /// Places in which all sums are added up before the next ones, so that a factor's rows stay in the first cache.
 const PLACES: usize = 64;
 
@@ -29,15 +30,14 @@ pub(super) struct BlockView<'a> {
 }
 
 /// What a thread works in: operands and results of one element, and those of several that are added up together.
-#[derive(Clone, Debug)]
 pub struct BlockMemory {
-    passing: Vec<u64>,
-    kept: Vec<Vec<u64>>,
+    passing: Words,
+    kept: Vec<Words>,
 }
 
 impl BlockMemory {
     pub(super) fn new(steps: &Steps, stride: usize) -> Self {
-        let memory = |memory: Memory| vec![0; steps.rows(memory) * stride];
+        let memory = |memory: Memory| Words::zeroed(steps.rows(memory) * stride);
         Self { passing: memory(Memory::Passing), kept: vec![memory(Memory::Kept); TOGETHER] }
     }
 }
@@ -49,7 +49,7 @@ impl BlockView<'_> {
         steps: &Steps,
         sums: &[ProductSum],
         BlockMemory { passing, kept }: &mut BlockMemory,
-        totals: &mut [Vec<u64>],
+        totals: &mut [Words],
     ) {
         let masked = steps.masked(sums);
         for first in (0..self.elements.len()).step_by(TOGETHER) {
@@ -184,7 +184,7 @@ impl BlockView<'_> {
         &self,
         steps: &Steps,
         sum: ProductSum,
-        (kept, within): (&[Vec<u64>], Range<usize>),
+        (kept, within): (&[Words], Range<usize>),
         total: &mut [u64],
     ) {
         let Ok((factor, measure)) = steps.operands(sum) else { return };

@@ -6,7 +6,7 @@
 use arrow::buffer::BooleanBuffer;
 use hush_plan::EncodingId;
 use hush_plan::plan::ProductSum;
-use hush_ring::{Eval, Poly, UniformSeed};
+use hush_ring::{Eval, Poly, UniformSeed, Words};
 use hush_rlwe::{
     BlockMemory, Body, ProductForm, ProductSums, StoredElement, decode_product, encode_product, product_bytes,
 };
@@ -22,7 +22,7 @@ use crate::stop::Stop;
 use crate::table::StoredBody;
 
 /// The sums of one run: of each block the components of every sum. Empty before anything is added.
-pub(crate) struct ProductBlocks(Vec<Vec<Vec<u64>>>);
+pub(crate) struct ProductBlocks(Vec<Vec<Words>>);
 
 /// The components of every sum.
 pub(crate) struct ProductPolys(Vec<Vec<Poly<Eval>>>);
@@ -84,7 +84,7 @@ impl RunningProducts for ProductBlocks {
         let elements: Vec<StoredElement<'_>> = loaded.iter().flat_map(Loaded::stored).collect();
         let sums = ProductSums::new(&products.ring, &products.evaluated, &elements).map_err(|_| INTERNAL)?;
         self.0.resize_with(sums.blocks(), || sums.zeros());
-        let add = |memory: &mut BlockMemory, (block, totals): (usize, &mut Vec<Vec<u64>>)| {
+        let add = |memory: &mut BlockMemory, (block, totals): (usize, &mut Vec<Words>)| {
             stop.check()?;
             sums.add_block(block, memory, totals);
             Ok(())
@@ -92,13 +92,17 @@ impl RunningProducts for ProductBlocks {
         self.0.par_iter_mut().enumerate().try_for_each_init(|| sums.memory(), add)
     }
 
-    fn finish(self, products: &Products) -> Result<ProductPolys, ExecError> {
+    /// Sum by sum, so that they are polynomials one after another.
+    fn into_objects(self, products: &Products, extent: Extent) -> Result<Vec<Vec<u8>>, ExecError> {
         if self.0.is_empty() {
-            let zero = |components: &usize| vec![Poly::zero(&products.ring); *components];
-            return Ok(ProductPolys(products.shape.components.iter().map(zero).collect()));
+            return ProductPolys::zero(products).encode(products, extent);
         }
         let sums = ProductSums::new(&products.ring, &products.evaluated, &[]).map_err(|_| INTERNAL)?;
-        sums.assemble(&self.0).map(ProductPolys).map_err(|_| INTERNAL)
+        let encode = |(number, sum): (usize, &ProductSum)| {
+            let components = sums.assemble(number, &self.0).map_err(|_| INTERNAL)?;
+            object(products, (sum, &components), extent)
+        };
+        products.task.sums.par_iter().enumerate().map(encode).collect()
     }
 }
 
@@ -152,6 +156,11 @@ fn in_slots(products: &Products, rows: &BooleanBuffer) -> Result<Poly<Eval>, Exe
 }
 
 impl ProductTotal for ProductPolys {
+    fn zero(products: &Products) -> Self {
+        let zero = |components: &usize| vec![Poly::zero(&products.ring); *components];
+        Self(products.shape.components.iter().map(zero).collect())
+    }
+
     fn decode(products: &Products, objects: &[&[u8]]) -> Option<Self> {
         let sums = objects.par_iter().zip(&products.task.sums);
         let decode = |(object, sum): (&&[u8], &ProductSum)| {
@@ -167,9 +176,8 @@ impl ProductTotal for ProductPolys {
     }
 
     fn encode(&self, products: &Products, extent: Extent) -> Result<Vec<Vec<u8>>, ExecError> {
-        let encode = |(components, sum): (&Vec<Poly<Eval>>, &ProductSum)| {
-            encode_product(&products.ring, components, &form(products, sum, extent)).map_err(|_| INTERNAL)
-        };
+        let encode =
+            |(components, sum): (&Vec<Poly<Eval>>, &ProductSum)| object(products, (sum, components), extent);
         self.0.par_iter().zip(&products.task.sums).map(encode).collect()
     }
 
@@ -182,11 +190,27 @@ impl ProductTotal for ProductPolys {
     }
 }
 
-/// How a sum travels: as the plan says, or with residues that can be added. There are as many bits as components.
+/// The object of a sum. That of a whole answer has two components where there are keys for the others.
+fn object(
+    products: &Products,
+    (sum, components): (&ProductSum, &[Poly<Eval>]),
+    extent: Extent,
+) -> Result<Vec<u8>, ExecError> {
+    let brought_back = match (&products.powers, extent) {
+        (Some(keys), Extent::Whole) if components.len() > 2 => {
+            Some(keys.relinearise(components).map_err(|_| INTERNAL)?)
+        }
+        _ => None,
+    };
+    let components = brought_back.as_deref().unwrap_or(components);
+    encode_product(&products.ring, components, &form(products, sum, extent)).map_err(|_| INTERNAL)
+}
+
+/// How a sum travels: as the plan says, with as many bits as components, or with residues that can be added.
 fn form(products: &Products, sum: &ProductSum, extent: Extent) -> ProductForm {
     match extent {
         Extent::Whole => ProductForm::Rounded { bits: sum.bits.clone(), t: products.shape.prime },
-        Extent::Partial => ProductForm::Residues { components: sum.bits.len() as u8 },
+        Extent::Partial => ProductForm::Residues { components: products.task.components(sum) as u8 },
     }
 }
 
@@ -196,6 +220,6 @@ fn components(products: &Products) -> u64 {
 }
 
 /// Ring elements whose factors are held at the same time ([`ProductSums`]).
-const ELEMENTS_AT_ONCE: u64 = 4;
+const ELEMENTS_AT_ONCE: u64 = 7;
 /// An error that tasks of checked form do not have.
 const INTERNAL: ExecError = ExecError::Internal { place: "sums of products" };

@@ -42,8 +42,8 @@ impl RunningProducts for PlainProducts {
         sums.into_iter().try_for_each(|sums| self.add(sums))
     }
 
-    fn finish(self, _: &Products) -> Result<Self, ExecError> {
-        Ok(self)
+    fn into_objects(self, products: &Products, extent: Extent) -> Result<Vec<Vec<u8>>, ExecError> {
+        self.encode(products, extent)
     }
 }
 
@@ -110,6 +110,10 @@ fn exact(chunk: &ChunkInput<'_>, column: EncodingId) -> Result<Vec<I256>, ExecEr
 }
 
 impl ProductTotal for PlainProducts {
+    fn zero(products: &Products) -> Self {
+        Self::new(products)
+    }
+
     fn decode(products: &Products, objects: &[&[u8]]) -> Option<Self> {
         let exact = |object: &&[u8]| match PlainSum::decode(object) {
             Some(PlainSum::Exact(sum)) => Some(sum),
