@@ -277,11 +277,11 @@ impl Drop for Phase {
 }
 
 /// Small secret coefficients of one ciphertext.
-struct Small(Wiped<i32>);
+pub(crate) struct Small(Wiped<i32>);
 
 impl Small {
     /// Errors.
-    fn errors(ring: &Ring, rng: &mut SecretRng) -> Self {
+    pub(crate) fn errors(ring: &Ring, rng: &mut SecretRng) -> Self {
         let mut random = Wiped::zeroed(ERROR_BYTES * ring.degree());
         rng.fill(&mut random);
         let mut errors = Wiped::zeroed(ring.degree());
@@ -301,7 +301,7 @@ impl Small {
     }
 
     /// `row ← row + u·e`.
-    fn add_to(&self, limb: &RingLimb, unit: u64, row: &mut [u64]) {
+    pub(crate) fn add_to(&self, limb: &RingLimb, unit: u64, row: &mut [u64]) {
         limb.add_scaled_error(row, &self.0, limb.modulus().reduce_u64(unit));
     }
 }

@@ -56,6 +56,7 @@ pub mod keyfile;
 #[cfg(all(test, target_os = "linux"))]
 mod leftovers;
 mod pads;
+mod power_keys;
 mod powers;
 mod public;
 mod release;
@@ -78,6 +79,7 @@ pub use error::{DecryptError, EncryptError};
 pub use hush_system::{Hardening, harden_process};
 pub use kept::RootName;
 pub use pads::PadKey;
+pub use power_keys::power_keys;
 pub use powers::check_powers;
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};

@@ -16,11 +16,13 @@ mod product;
 #[cfg(test)]
 mod reference;
 pub mod release;
+mod relinearised;
 mod rounded;
 
 pub use leveled::{NoiseModel, Operands, View, key_switch_log2, public_encryption_log2};
 pub use phase::{Deviations, Norms, PhaseNoise};
 pub use product::{product_bits, rounded_product_phase_log2, secret_power_norm};
+pub use relinearised::relinearised_phase_log2;
 pub use rounded::{rounded_bits, rounded_phase_log2, rounding_log2};
 
 /// Variance of one error coefficient: centred binomial with 21 + 21 bits.

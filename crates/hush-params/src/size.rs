@@ -58,6 +58,13 @@ pub fn evaluation_keys_bytes(chain: &ChainParams, count: u32) -> u64 {
     keys.saturating_add(CHAIN_OVERHEAD_BYTES as u64)
 }
 
+/// Bytes of an object of keys for the powers of a secret up to this one: a seed, and a body for each power and prime.
+pub fn power_keys_bytes(set: &ParamSet, highest: u32) -> u64 {
+    let bodies = u64::from(highest.saturating_sub(1)) * set.limb_count() as u64;
+    let of_bodies = bodies.saturating_mul(answer_poly_bytes(set, None) as u64);
+    of_bodies.saturating_add((SEED_BYTES + OBJECT_OVERHEAD_BYTES) as u64)
+}
+
 /// Most bits that a coefficient is rounded to.
 pub const MAX_ROUNDED_BITS: u32 = 63;
 /// Most bits that are packed in one stream; longer coefficients have their lower [`ROUNDED_LOW_BITS`] first, all of them.
@@ -123,6 +130,14 @@ mod tests {
         assert_eq!(evaluation_key_bytes(&chain), 4 + 32 + 4 * 5 * 8192 * 43 / 8);
         let key = 4 + 32 + 4 * 220_160;
         assert_eq!([0, 1, 7].map(|count| evaluation_keys_bytes(&chain, count)), [96, 96 + key, 96 + 7 * key]);
+    }
+
+    #[test]
+    fn keys_of_powers_are_a_body_for_each_power_and_prime() {
+        let set = crate::preset("n13_q3x46_sec128_v1").unwrap();
+        let body = 3 * 8192 * 46 / 8;
+        let bytes = |highest| power_keys_bytes(set, highest) - OBJECT_OVERHEAD_BYTES as u64;
+        assert_eq!([0, 1, 2, 4].map(bytes), [32, 32, 32 + 3 * body, 32 + 9 * body]);
     }
 
     #[test]

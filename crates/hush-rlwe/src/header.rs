@@ -13,7 +13,7 @@
 //! | 10 | 2 | parameter code of the ring; 0 over a chain |
 //! | 12 | 4 | encoded column id (answers, and objects over chains: 0) |
 //! | 16 | 4 | chunk index (sum answers: group index; objects over chains: 0) |
-//! | 20 | 4 | ring elements (cut sum bodies: coefficients; sum answers: bodies; over chains: ciphertexts or keys) |
+//! | 20 | 4 | ring elements (cut sum bodies: coefficients; sum answers: bodies; keys of powers: bodies; over chains: ciphertexts or keys) |
 //! | 24 | 1 | lanes |
 //! | 25 | 1 | components stored per ring element or ciphertext |
 //! | 26 | 1 | bits of a rounded coefficient; 0 where residues are stored, and in sums of products |
@@ -91,6 +91,8 @@ pub(crate) struct Shape {
 
 /// Most components of a sum: of a product of seven stored ciphertexts.
 pub const MAX_PRODUCT_COMPONENTS: usize = 8;
+/// Bytes of a seed before bodies.
+pub(crate) const SEED_BYTES: usize = 32;
 /// Bytes of a header over a ring.
 pub const HEADER_BYTES: usize = size::OBJECT_HEADER_BYTES;
 /// Bytes of a header over a chain.
@@ -330,6 +332,9 @@ fn ring_payload_bytes(kind: ObjectKind, set: &ParamSet, shape: Shape) -> u64 {
         let each = shape.component_bits().map(|bits| (bits > 0).then_some(u32::from(bits)));
         let there = each.into_iter().take(usize::from(shape.components));
         return there.map(|bits| size::answer_poly_bytes(set, bits) as u64).sum();
+    }
+    if kind == ObjectKind::PowerKeys {
+        return poly.saturating_mul(elements).saturating_add(SEED_BYTES as u64);
     }
     if kind == ObjectKind::CutSumBody {
         let degree = set.degree() as u64;

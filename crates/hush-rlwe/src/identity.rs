@@ -19,6 +19,8 @@ pub enum ObjectKind {
     /// Bodies in the coefficient domain, each with its mask in the evaluation domain: a chunk of a sum column from a device
     /// that has no secret, only public keys.
     MaskedSumBody,
+    /// Keys for the powers of a secret over a ring: a seed and bodies, `Eval`.
+    PowerKeys,
     /// The components of a sum of products of stored ciphertexts: a server's answer, `Eval` or rounded.
     ProductAnswer,
     /// A public key over a chain: seed and body.
@@ -35,7 +37,7 @@ pub enum ObjectKind {
 
 impl ObjectKind {
     /// In the order of their tags, which begin at 1.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::SumBody,
         Self::SlotBody,
         Self::SumAnswer,
@@ -47,6 +49,7 @@ impl ObjectKind {
         Self::PublicKey,
         Self::CutSumBody,
         Self::ProductAnswer,
+        Self::PowerKeys,
     ];
 
     /// As a header has it.
@@ -68,6 +71,7 @@ impl ObjectKind {
             Self::Ciphertexts
             | Self::CutSumBody
             | Self::MaskedSumBody
+            | Self::PowerKeys
             | Self::ProductAnswer
             | Self::SlotBody
             | Self::SumAnswer

@@ -31,6 +31,7 @@ mod header;
 mod identity;
 mod key_switch;
 mod keys;
+mod power_keys;
 mod product;
 mod product_answer;
 mod rounded;
@@ -58,6 +59,7 @@ pub use header::{
 pub use identity::{ChainId, ObjectKind};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
+pub use power_keys::PowerKeys;
 pub use product::{BlockMemory, Factor, ProductSum, ProductSums, ProductTask, StoredElement};
 pub use product_answer::{ProductForm, UncheckedProduct, decode_product, encode_product, product_bytes};
 pub use rounded::{ObjectRounding, PlaintextModulus};

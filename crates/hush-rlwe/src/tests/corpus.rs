@@ -43,6 +43,8 @@ fn dangerous() -> Vec<(&'static str, usize, Vec<u8>, &'static str)> {
         ("body-sum", HEADER_BYTES, ones(12), "residue"),
         ("body-slot", 20, ones(4), "length"),
         ("sum-answer", HEADER_BYTES, ones(12), "residue"),
+        ("power-keys", HEADER_BYTES + 32, ones(12), "residue"),
+        ("power-keys", 20, vec![3], "length"),
         ("product-residues", HEADER_BYTES, ones(12), "residue"),
         ("product-rounded", 12, vec![21], "length"),
         ("product-rounded", 15, ones(1), "reserved"),

@@ -178,6 +178,10 @@ fn stored_objects() -> Vec<Sample> {
     }
     corpus.extend(rounded_objects());
     corpus.extend(products());
+    let bodies = vec![words(&small()), words(&small())];
+    let keys = PowerKeys::new(&small(), UniformSeed::from_bytes([7; 32]), 3, bodies).unwrap();
+    let read = |bytes: &[u8]| PowerKeys::decode(bytes, &small(), 3)?.encode();
+    corpus.push(Sample { name: "power-keys", bytes: keys.encode().unwrap(), read: Box::new(read) });
     corpus
 }
 

@@ -2,10 +2,11 @@
 //! Sums of products without keys: encrypted, evaluated on the server's code and decrypted, they equal those of plain integers, and their phases
 //! keep to the bounds of docs/math/products.md.
 
-use hush_rlwe::{Factor, ProductSum, ProductSums, ProductTask, StoredElement as Element};
+use hush_rlwe::{Factor, PowerKeys, ProductSum, ProductSums, ProductTask, StoredElement as Element};
 
 use super::rounded_products::check_forms;
 use super::*;
+use crate::power_keys;
 
 /// `1 mod 2N` for every ring.
 pub(super) const T: u64 = 65_537;
@@ -20,6 +21,7 @@ struct Table {
     /// `[chunk][mask]` → truth of each row, where factors name masks.
     masks: Vec<Vec<Vec<bool>>>,
     chunks: Vec<(UniformSeed, Vec<Vec<u8>>)>,
+    keys: PowerKeys,
 }
 
 /// A sum as it came and as it is decrypted.
@@ -48,7 +50,8 @@ impl Table {
         });
         let chunks: Vec<_> = chunks.collect();
         let masks = vec![Vec::new(); chunks.len()];
-        Self { ring, encoder, secret, values, masks, chunks }
+        let keys = power_keys(&secret, T, 7).unwrap();
+        Self { ring, encoder, secret, values, masks, chunks, keys }
     }
 
     /// With masks, as many in each chunk.
@@ -169,8 +172,25 @@ fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
         let rounded = check_forms(&table.secret, &table.encoder, &components, limit, &slots);
         assert!(rounded.is_some() || components.len() > 6, "{factors:?}, {sum:?}");
         least = least.min(limit - largest);
+        check_keys(table, &components, limit, &slots);
     }
     least
+}
+
+/// Brought back to two components, a sum decrypts to the same slots, within the bound on its phase, whole and rounded.
+fn check_keys(table: &Table, components: &[Poly<Eval>], limit: f64, slots: &[u64]) {
+    if components.len() < 2 {
+        return;
+    }
+    let two = table.keys.relinearise(components).unwrap();
+    let set = table.ring.set().unwrap();
+    let limit = noise::relinearised_phase_log2(set, components.len() - 1, (T as f64).log2(), limit);
+    let bound = PhaseLimit::from_log2(limit);
+    assert_eq!(two.len(), 2);
+    assert!(decrypt_product(&table.secret, &table.encoder, &two, bound).unwrap() == slots);
+    if limit + 2.0 < set.log_q() - 1.0 {
+        assert!(check_forms(&table.secret, &table.encoder, &two, limit, slots).is_some());
+    }
 }
 
 /// Random formulas of every degree, on random slots: with sums, differences, constants and shared factors.
@@ -338,4 +358,40 @@ fn phases_beyond_their_bound_are_refused() {
     let slots = decrypt(noise::product_phase_log2(4096, fresh, fresh)).unwrap();
     assert!(slots[..10] == [1; 10] && slots[10..].iter().all(|slot| *slot == 0));
     assert!(matches!(decrypt(20.0), Err(DecryptError::Beyond)));
+}
+
+/// What the keys add is within its bound, for digits as large as they can be, and above none: keys of another secret give other slots.
+#[test]
+fn keys_add_what_their_bound_says() {
+    let table = Table::new("n12_q3x34_sec128_v1", vec![vec![vec![1]]]);
+    let (ring, set) = (&table.ring, table.ring.set().unwrap());
+    let degree = 4;
+    // Half of each prime, rounded down, in every coefficient: digits cannot be larger.
+    let mut largest = Poly::<hush_ring::Coeff>::zero(ring);
+    for (index, limb) in ring.limbs().iter().enumerate() {
+        largest.limb_mut(index).fill(limb.modulus().value() / 2);
+    }
+    let largest = largest.into_eval();
+    let mut components = vec![Poly::<Eval>::zero(ring); 2];
+    components.extend(vec![largest; degree - 1]);
+    let before = phase_of(&table.secret, &components).unwrap().to_vec();
+    let after = phase_of(&table.secret, &table.keys.relinearise(&components).unwrap()).unwrap().to_vec();
+    let bound = noise::relinearised_phase_log2(set, degree, (T as f64).log2(), f64::NEG_INFINITY);
+    let mut worst = 0.0f64;
+    for (before, after) in before.iter().zip(&after) {
+        // Modulo Q, nearest to 0.
+        let difference = ring.crt().lift_centered(&ring.crt().residues(*after - *before));
+        assert_eq!(difference % I256::from(T), I256::ZERO, "errors are multiples of the plaintext modulus");
+        worst = worst.max(difference.as_f64().abs().log2());
+    }
+    assert!(worst <= bound && worst > bound - 14.0, "2^{worst} of 2^{bound}");
+    let few = power_keys(&table.secret, T, 2).unwrap();
+    let error = few.relinearise(&components).unwrap_err();
+    assert_eq!(error, hush_rlwe::RlweError::ProductDegree { found: 4, most: 2 });
+    assert!(few.relinearise(&components[..1]).is_err());
+    assert!([0, 1, 8].iter().all(|highest| power_keys(&table.secret, T, *highest).is_err()));
+    let bytes = table.keys.encode().unwrap();
+    assert_eq!(bytes.len() as u64, hush_params::size::power_keys_bytes(set, 7));
+    assert!(PowerKeys::decode(&bytes, ring, 7).unwrap() == table.keys);
+    assert!(PowerKeys::decode(&bytes, ring, 6).is_err());
 }
