@@ -236,6 +236,9 @@ pub(crate) struct Tpch {
     /// Store all dates for bounds on any day, also those of questions whose bounds begin years and months
     #[arg(long)]
     pub(crate) any_days: bool,
+    /// Give the tables evaluation keys that make answers to conditions without keys smaller
+    #[arg(long)]
+    pub(crate) answer_keys: bool,
     /// A Python interpreter that may have DuckDB
     #[arg(long, default_value = "python3")]
     pub(crate) python: String,

@@ -45,6 +45,8 @@ pub struct Options {
     pub questions: Vec<String>,
     /// Whether dates are stored for bounds on any day, where those of a question begin years and months.
     pub any_days: bool,
+    /// Whether tables have keys that make answers smaller.
+    pub answer_keys: bool,
     /// A Python interpreter that may have DuckDB.
     pub python: Option<String>,
 }
@@ -116,7 +118,7 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
         &asked,
         &forms,
         |out| write(out).map(|_| ()),
-        |form| question.schema(form, rows, options.any_days),
+        |form| question.schema(form, rows, (options.any_days, options.answer_keys)),
     )?;
     let clear = tables.open(Stored::Clear, None)?;
     let opened = [WayName::Filter, WayName::Cube, WayName::Fetch].map(|way| {
@@ -225,6 +227,7 @@ mod tests {
             seed: 3,
             questions,
             any_days: false,
+            answer_keys: false,
             python: None,
         };
         let cases = run(&options).unwrap();

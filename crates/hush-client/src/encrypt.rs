@@ -31,6 +31,7 @@ pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
 pub(crate) use self::parted::encrypt_parts;
 pub(crate) use self::rows::{Rows, check_memory, flow_of};
+use crate::answer_keys;
 use crate::chunk::{ChunkPlan, Encrypted};
 use crate::error::ClientError;
 use crate::pins::Pins;
@@ -135,6 +136,9 @@ impl Encryption<'_> {
                 writer.suspend();
             }
             return Err(error);
+        }
+        if let Some((of_answers, object)) = answer_keys::made(&keys.columns, schema)? {
+            writer.put_keys(of_answers, object)?;
         }
         let sealed_schema = half.seal(of_table)?;
         Ok(writer.finish(sealed_schema, |bytes| self.owner.sign(bytes))?)

@@ -17,6 +17,7 @@ use hush_table::{Manifest, PartEntry};
 use serde_json::{Value, json};
 
 use crate::account::{AnswerCounts, Phases};
+use crate::answer_keys;
 use crate::ask::Outcome;
 use crate::copy;
 use crate::cube;
@@ -312,6 +313,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         cubes: cube::spreads(manifest, half),
         runs: run::spreads(manifest, half),
         has_deleted: manifest.living_rows() < manifest.rows,
+        powers: answer_keys::present(manifest).collect(),
     }
 }
 

@@ -17,6 +17,7 @@
 
 mod account;
 mod alter;
+mod answer_keys;
 mod append;
 mod arrays;
 mod ask;

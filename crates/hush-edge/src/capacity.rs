@@ -271,6 +271,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         derived: Vec::new(),
         measures: Vec::new(),
         filter_factors: None,
+        answer_keys: false,
         edge: true,
         erasable: false,
         allow: hush_plan::Shown::ALL,

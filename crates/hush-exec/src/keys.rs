@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evaluation keys of a table: read once, compared with the manifest, kept while the version stays the same.
 //!
-//! No plan uses keys yet; packings over chains will ask for them here.
+//! Sums of products use those for the powers of a secret. No plan uses keys over chains yet; packings over chains will ask for them here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hush_params::{ChainParams, Named};
-use hush_ring::Chain;
-use hush_rlwe::{EvaluationKeys, UncheckedEvaluationKeys};
-use hush_table::{KeyEntry, Manifest, SecretId, TableStore};
+use hush_ring::{Chain, Ring};
+use hush_rlwe::{EvaluationKeys, PowerKeys, UncheckedEvaluationKeys};
+use hush_table::{KeyEntry, KeyKind, Manifest, SecretId, TableStore};
 
 use crate::error::ExecError;
 use crate::machine::cpu;
@@ -47,6 +47,49 @@ impl LoadedKeys {
 /// The keys of one version of a table, as far as they were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct KeyCache(Mutex<HashMap<KeySet, Arc<Slot>>>);
+
+/// The keys for powers of one version of a table, of each ring and plaintext modulus.
+#[derive(Debug, Default)]
+pub(crate) struct PowerCache(Mutex<HashMap<(u16, u64), Arc<PowerKeys>>>);
+
+impl PowerCache {
+    /// The keys that bring sums of this degree back to two components, loaded on first use.
+    ///
+    /// # Errors
+    /// [`ExecError::NoKeys`] where the table has none for that degree, or rows under other secrets than theirs; otherwise as [`KeyCache::get`].
+    pub(crate) fn get(
+        &self,
+        (store, manifest): (&TableStore, &Manifest),
+        (ring, unit): (&Ring, u64),
+        degree: usize,
+        memory_bytes: u64,
+    ) -> Result<Arc<PowerKeys>, ExecError> {
+        let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (ring.param_code(), unit);
+        if let Some(keys) = loaded.get(&place).filter(|keys| degree <= keys.highest()) {
+            return Ok(keys.clone());
+        }
+        let name = ring.set().map(hush_params::ParamSet::name).ok_or(ExecError::NoKeys)?;
+        // They are of the first domain's secret.
+        let is_of_first = manifest.domains().iter().all(|domain| *domain == 0);
+        let of_ring = manifest.keys.iter().filter(|entry| entry.params == name && entry.unit == unit);
+        let mut found = of_ring.filter_map(|entry| match entry.kind {
+            KeyKind::Powers { highest } => Some((entry, highest as usize)),
+            KeyKind::Galois { .. } | KeyKind::Relinearisation => None,
+        });
+        let fitting = found.next().filter(|(_, highest)| degree <= *highest && is_of_first);
+        let (entry, highest) = fitting.ok_or(ExecError::NoKeys)?;
+        let polynomials = 2 * highest.saturating_sub(1) * ring.limb_count();
+        let needed = (polynomials * ring.poly_words() * size_of::<u64>()) as u64;
+        if needed.saturating_add(entry.file.bytes) > memory_bytes {
+            return Err(ExecError::MemoryLimit);
+        }
+        let bytes = store.read_key(entry)?;
+        let keys = PowerKeys::decode(&bytes, ring, highest)
+            .map_err(|fault| ExecError::BadKey { file: entry.file.digest, fault: Box::new(fault) })?;
+        Ok(loaded.entry(place).or_insert(Arc::new(keys)).clone())
+    }
+}
 
 /// Keys of one set. One thread loads them while others that want them wait.
 type Slot = Mutex<OnceLock<Arc<LoadedKeys>>>;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use hush_params::ParamSet;
 use hush_plan::EncodingId;
 use hush_ring::Ring;
-use hush_rlwe::{Body, BodyId, BodyKind, UncheckedBody};
+use hush_rlwe::{Body, BodyId, BodyKind, PowerKeys, UncheckedBody};
 use hush_table::manifest::PartPlace;
 use hush_table::part::{FileKind, Zones};
 use hush_table::{
@@ -21,7 +21,7 @@ use hush_table::{
 use crate::clear::ClearTable;
 use crate::clear::held::{HeldColumns, PartColumns};
 use crate::error::ExecError;
-use crate::keys::{KeyCache, KeySet, LoadedKeys};
+use crate::keys::{KeyCache, KeySet, LoadedKeys, PowerCache};
 use crate::living::{DeadLists, Living};
 use crate::machine::cpu;
 use crate::parts::PartSet;
@@ -34,6 +34,7 @@ pub(crate) struct Snapshot {
     /// Bodies whose residues have been checked: for each part and encoding a bit per chunk of the part.
     conformed: Mutex<HashMap<(Digest, EncodingId), u64>>,
     keys: KeyCache,
+    powers: PowerCache,
     zones: OnceLock<Option<Zones>>,
     dead: Arc<DeadLists>,
     /// The clear columns, where they are in memory.
@@ -90,6 +91,7 @@ impl Snapshot {
             signed,
             conformed: Mutex::default(),
             keys: KeyCache::default(),
+            powers: PowerCache::default(),
             zones: OnceLock::new(),
             dead,
             held,
@@ -128,6 +130,19 @@ impl Snapshot {
     }
 
     /// Evaluation keys, loaded once.
+    ///
+    /// # Errors
+    /// As [`PowerCache::get`].
+    pub(crate) fn power_keys(
+        &self,
+        ring: (&Ring, u64),
+        degree: usize,
+        memory_bytes: u64,
+    ) -> Result<Arc<PowerKeys>, ExecError> {
+        self.powers.get((&self.store, self.manifest()), ring, degree, memory_bytes)
+    }
+
+    /// Evaluation keys over a chain.
     ///
     /// # Errors
     /// As [`KeyCache::get`].

@@ -57,6 +57,8 @@ const ELEMENT_ROWS: u64 = 8192;
 pub(crate) const VALUE_SECONDS: f64 = 1.2e-7;
 /// Bytes that are told before they are written.
 const NOTED_BYTES: f64 = 1e8;
+/// The highest power of a secret that there are keys for: the largest degree of a product.
+const MAX_POWER: u32 = 7;
 /// Fewest and most ring elements that are added up in one answer.
 const ELEMENTS: (u64, u64) = (16, 1024);
 
@@ -180,6 +182,18 @@ pub(crate) fn space_of(set: &ParamSet) -> Space {
     Space { degree: set.degree(), t_log2: (FILTER_PRIME as f64).log2() }
 }
 
+/// The largest degree in the secret of a product of stored values that a set holds, and so the highest power that keys are made for: at least 2.
+pub fn highest_power(set: &ParamSet) -> u32 {
+    let space = space_of(set);
+    let fresh = noise::bgv_fresh_phase_log2(space.t_log2);
+    let mut phase = fresh;
+    let fits = |_: &u32| {
+        phase = noise::product_phase_log2(space.degree, phase, fresh);
+        phase <= set.log_q() - 1.0
+    };
+    (2..=MAX_POWER).take_while(fits).last().unwrap_or(2)
+}
+
 /// What a mask of clear columns multiplies a phase by: its message is centred, and it has no error.
 pub(crate) fn mask_log2(space: Space) -> f64 {
     noise::product_phase_log2(space.degree, space.t_log2 - 1.0, 0.0)
@@ -219,7 +233,9 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
         Protection::Seal => Some(FilterFault::Sealed { column: column.name.clone() }),
         Protection::Decide | Protection::Drop | Protection::Encrypt | Protection::JoinKey => None,
     });
-    let checked = fault.map_or_else(|| FilterShape::of(schema).map(|_| ()), Err);
+    let checked = fault.map_or_else(|| FilterShape::of(schema), Err).and_then(|shape| {
+        if schema.answer_keys && shape.is_empty() { Err(FilterFault::KeysOfNothing) } else { Ok(()) }
+    });
     checked.map_err(|fault| SchemaError::Filter { fault })
 }
 

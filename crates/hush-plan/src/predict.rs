@@ -77,6 +77,8 @@ pub struct TableShape {
     pub runs: BTreeMap<u32, RunSpread>,
     /// Whether rows are deleted that files still have.
     pub has_deleted: bool,
+    /// Of each ring with keys for the powers of the secret its name, and the highest of these.
+    pub powers: BTreeMap<String, u32>,
 }
 
 /// A column under a seal.

@@ -346,6 +346,8 @@ pub struct Schema {
     /// Most factors of the products that conditions without keys are, with the measure, from 2 to 5; `None`: up to five, and beside clear conditions four.
     /// Parameters are chosen by it, and with them the bytes of every flag.
     pub filter_factors: Option<u8>,
+    /// Whether the table has evaluation keys with which a server makes answers to conditions without keys smaller.
+    pub answer_keys: bool,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
     /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
@@ -421,6 +423,7 @@ impl Schema {
             derived: Vec::new(),
             measures: Vec::new(),
             filter_factors: None,
+            answer_keys: false,
             edge: false,
             allow: Shown::ALL,
             ..self.clone()

@@ -59,6 +59,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         derived: Vec::new(),
         measures: Vec::new(),
         filter_factors: None,
+        answer_keys: false,
         edge: false,
         erasable: false,
         allow: crate::limits::Shown::ALL,

@@ -99,10 +99,10 @@ impl Runs {
 impl Tpch {
     /// The same for the benchmark.
     pub(crate) fn options(&self, threads: usize) -> tpch::Options {
-        let Self { scale, repeat, constants, seed, any_days, .. } = *self;
+        let Self { scale, repeat, constants, seed, any_days, answer_keys, .. } = *self;
         let python = (!self.skip_peers).then(|| self.python.clone());
         let questions = self.questions.clone();
-        tpch::Options { scale, repeat, threads, constants, seed, questions, any_days, python }
+        tpch::Options { scale, repeat, threads, constants, seed, questions, any_days, answer_keys, python }
     }
 }
 

@@ -243,8 +243,8 @@ impl Question {
     }
 
     /// The schema of so many rows: every column that it reads is protected, or none; others are left out. Dates are for bounds on any day, or those of
-    /// the question are on whole years and months.
-    pub(super) fn schema(&self, form: Stored, rows: u64, any_days: bool) -> String {
+    /// the question are on whole years and months. With keys that make answers smaller, or without.
+    pub(super) fn schema(&self, form: Stored, rows: u64, (any_days, answer_keys): (bool, bool)) -> String {
         let columns: &[_] = if self.of_orders { &OF_ORDERS } else { &OF_LINES };
         let is_protected = form != Stored::Clear;
         let mut out = format!("format = 1\ntable = \"t\"\nstatus = \"approved\"\nmax_rows = {rows}\n");
@@ -264,6 +264,9 @@ impl Question {
             let is_short = by_calendar.is_some() || self.by_calendar.is_none();
             if let Some(factors) = self.factors.filter(|_| is_short) {
                 let _ = writeln!(out, "filter_factors = {factors}");
+            }
+            if answer_keys {
+                let _ = writeln!(out, "answer_keys = true");
             }
             let (by, sum) = self.cube;
             let _ = writeln!(out, "cubes = [{{ by = [{by}], sum = [{sum}] }}]");

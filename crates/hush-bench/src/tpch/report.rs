@@ -11,8 +11,10 @@ use crate::aligned::{align, figure_text};
 /// The questions in a table, what its columns mean, and what others published.
 pub fn text(options: &Options, cases: &[Case]) -> String {
     let mut out = format!(
-        "TPC-H, dbgen's rows, scale {}: every condition, group and measure encrypted, no evaluation keys, {} threads\n\n",
-        options.scale, options.threads
+        "TPC-H, dbgen's rows, scale {}: every condition, group and measure encrypted, {}, {} threads\n\n",
+        options.scale,
+        if options.answer_keys { "evaluation keys for smaller answers" } else { "no evaluation keys" },
+        options.threads
     );
     let head = [
         "",
@@ -68,7 +70,7 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
         "\nfilter: the server evaluates the condition on ciphertexts, and learns which numbered columns are combined; cube: prepared sums; fetch: columns come back. Times: medians of {} in turns, files in memory.\n\
          The server's time of filter, and the owner's; of the others both together. KB a row: all files of the table for this question; us a row: CPU time of encrypting it.\n\
          {}\n\
-         Attributes of orders and parts, comparisons of two columns, Q1's groups and Q19's three classes of parts stand on the rows when they are encrypted. There are no keys but the owner's.\n\
+         Attributes of orders and parts, comparisons of two columns, Q1's groups and Q19's three classes of parts stand on the rows when they are encrypted. {}\n\
          Each question is also put with {} other sets of constants, as TPC-H draws them; every result counts in error, which is beside the same rows in the clear.\n\n\
          Published:\n{}",
         options.repeat,
@@ -76,6 +78,11 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
             "Bounds of dates may be any days."
         } else {
             "Dates of Q4, Q6, Q12 and Q14 are stored by the calendar, with parameters for four factors: their bounds begin years and months (others: --any-days)."
+        },
+        if options.answer_keys {
+            "Sums are brought back to two components with keys for the powers of the secret."
+        } else {
+            "There are no keys but the owner's (with them: --answer-keys)."
         },
         cases.first().map_or(0, |case| case.varied.len()),
         PUBLISHED.iter().map(|system| format!("  {}: {}\n", system.name, system.says)).collect::<String>(),

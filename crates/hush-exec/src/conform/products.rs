@@ -98,7 +98,8 @@ fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
     let (columns, masks) = (task.columns.len(), task.masks.len());
     // Two components of each column, and one of each mask.
     let held = 2 * columns as u64 + masks as u64;
-    let mut walk = Walk { columns, masks, degrees: Vec::new(), products: 0, held };
+    let relinearised = task.relinearised;
+    let mut walk = Walk { columns, masks, relinearised, degrees: Vec::new(), products: 0, held };
     for (index, factor) in task.factors.iter().enumerate() {
         let degree = walk.degree(index, factor)?;
         // A copy, if it is a column or another factor.
@@ -122,6 +123,7 @@ fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
 struct Walk {
     columns: usize,
     masks: usize,
+    relinearised: bool,
     /// Of the factors before.
     degrees: Vec<usize>,
     products: u64,
@@ -167,14 +169,16 @@ impl Walk {
             self.products += 2 * (degree as u64 + 1);
             degree = within("sum", index, degree + 1)?;
         }
-        let (found, expected) = (sum.bits.len(), degree + 1);
+        let components = degree + 1;
+        let expected = if self.relinearised { components.min(2) } else { components };
+        let found = sum.bits.len();
         if found != expected {
             return Err(PlanFault::ProductBits { sum: index, found, expected });
         }
         let max = MAX_ROUNDED_BITS;
         match sum.bits.iter().find(|bits| !(1..=max).contains(*bits)) {
             Some(found) => Err(PlanFault::RoundedBits { what: "sum", index, found: *found, max }),
-            None => Ok(expected),
+            None => Ok(components),
         }
     }
 }

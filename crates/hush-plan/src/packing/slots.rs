@@ -38,7 +38,7 @@ impl Slots {
     }
 
     /// Whether they are of such columns.
-    pub(crate) fn is_of_filters(&self) -> bool {
+    pub fn is_of_filters(&self) -> bool {
         self.primes == [FILTER_PRIME]
     }
 

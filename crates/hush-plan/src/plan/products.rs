@@ -28,6 +28,9 @@ pub struct ProductsTask {
     pub factors: Vec<Factor>,
     /// What is added up.
     pub sums: Vec<ProductSum>,
+    /// Whether sums are brought back to two components, with the table's keys for powers of the secret.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub relinearised: bool,
     /// Most ring elements that are added up in one answer: the bounds on noise and on slots hold up to there.
     pub elements: u32,
 }
@@ -60,12 +63,16 @@ pub struct ProductSum {
     pub factor: usize,
     /// The place of the column in [`ProductsTask::columns`].
     pub measure: Option<usize>,
-    /// Bits to which the coefficients of each component are rounded, that of 1 first; as many as there are components.
+    /// Bits to which the coefficients of each component are rounded, that of 1 first; as many as the answer has components.
     pub bits: Vec<u32>,
 }
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl ProductSum {
@@ -123,6 +130,12 @@ impl ProductsTask {
             degrees.push(degree);
         }
         degrees
+    }
+
+    /// Components of a sum in the answer.
+    pub fn answered(&self, sum: &ProductSum) -> usize {
+        let components = self.components(sum);
+        if self.relinearised { components.min(2) } else { components }
     }
 
     /// Components of a sum's ciphertext: one more than its degree.

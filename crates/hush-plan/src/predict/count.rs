@@ -166,6 +166,7 @@ pub(super) fn products(
     counted.answers = runs;
     let degrees = task.degrees();
     let components = |sum: &ProductSum| task.components(sum) as u64;
+    let answered = |sum: &ProductSum| task.answered(sum) as u64;
     // A product of every pair of components, in factors and with measures.
     let of_factors: u64 = task.factors.iter().map(|factor| factor_products(factor, &degrees)).sum();
     let of_sums: u64 =
@@ -193,7 +194,15 @@ pub(super) fn products(
     let mut work = element.times(elements);
     for sum in &task.sums {
         let answers = counted.answers * groups;
-        let polynomials = answers * components(sum);
+        let polynomials = answers * answered(sum);
+        if task.relinearised {
+            // A digit of each component and prime is evaluated modulo all primes, and multiplied by a body and a mask.
+            let digits = answers * components(sum).saturating_sub(2) * sizes.limbs;
+            let transforms = digits * sizes.limbs;
+            work.transforms += transforms;
+            work.butterflies += transforms * sizes.butterflies;
+            work.products += 2 * digits * residues;
+        }
         // Sums go to coefficients, and are rounded; the owner does the reverse.
         let transforms = polynomials * sizes.limbs;
         work.transforms += transforms;

@@ -30,6 +30,9 @@ pub enum FilterFault {
         /// The column.
         column: String,
     },
+    /// Keys for answers that there are not.
+    #[error("answer_keys is for conditions without keys, and the schema has no filter: leave it out")]
+    KeysOfNothing,
     /// What cannot be added up.
     #[error("measure: {0}")]
     Measure(CubeFault),

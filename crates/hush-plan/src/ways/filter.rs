@@ -75,6 +75,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let task = with_keys(case, (task, degree as u64), &keys, &mut cost);
     let tells = tells(&task, &keys, search.as_ref());
     let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
+    let keyed = if task.relinearised { "with keys for its answer" } else { "without keys" };
     let rounds = search.as_ref().map_or_else(String::new, |search| format!(", in {} rounds", search.rounds));
     let own = OwnQuery { clear: vec![], encrypted: vec![], sealed: vec![], query: case.query.clone() };
     let owner = OwnerPlan {
@@ -89,7 +90,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     };
     Ok(Proposal {
         name: WayName::Filter,
-        what: format!("the server evaluates the condition, degree {degree}, without keys{rounds}"),
+        what: format!("the server evaluates the condition, degree {degree}, {keyed}{rounds}"),
         task: Task::Products(task),
         filter,
         owner,
@@ -343,18 +344,26 @@ impl<'a, 'c> Builder<'a, 'c> {
         let set = self.set.ok_or("it reads no encrypted column")?;
         let mask = if self.is_masked { mask_log2(space) } else { 0.0 };
         let most = (self.elements as f64).log2();
-        let task = ProductsTask {
+        let mut task = ProductsTask {
             columns: self.columns.iter().map(|encoding| encoding.public.id).collect(),
             masks: self.masks,
             factors: self.factors,
             elements: self.elements as u32,
             ..ProductsTask::default()
         };
+        let degree = self.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
+        // Keys are of the first domain's secret.
+        let highest = self.case.shape.powers.get(set.name()).map_or(0, |highest| *highest as usize);
+        let is_of_first = self.case.shape.domains.iter().all(|domain| *domain == 0);
+        task.relinearised = degree > 1 && degree <= highest && is_of_first;
         for (sum, read) in self.sums.iter_mut().zip(&mut self.read) {
-            let components = task.components(sum);
-            let phase_log2 = read.phase_log2 + mask + most;
+            let (components, answered) = (task.components(sum), task.answered(sum));
+            let mut phase_log2 = read.phase_log2 + mask + most;
+            if answered < components {
+                phase_log2 = noise::relinearised_phase_log2(set, components - 1, space.t_log2, phase_log2);
+            }
             let bits =
-                noise::product_bits(space.degree, components as u8, space.t_log2, set.log_q(), phase_log2);
+                noise::product_bits(space.degree, answered as u8, space.t_log2, set.log_q(), phase_log2);
             sum.bits = bits.ok_or_else(|| {
                 let missing = (phase_log2 - set.log_q() + 1.0).ceil().max(1.0);
                 format!(

@@ -108,8 +108,18 @@ pub enum KeyFault {
     #[error("its Galois elements are not odd numbers from 3 up to twice the ring degree, rising")]
     Elements,
     /// Not the chain of any keys.
-    #[error("it names no secure modulus chain with special primes; define the chain in the same manifest")]
+    #[error(
+        "it names no secure modulus chain with special primes, or for keys of powers no secure ring; define the chain in the same manifest"
+    )]
     Params,
+    /// Keys of powers that no sum of products has.
+    #[error("its highest power is {found}, expected 2 to {most}")]
+    Powers {
+        /// The power in the entry.
+        found: u32,
+        /// The highest that there is.
+        most: u32,
+    },
     /// A key or a file that another entry has.
     #[error("it repeats a key or the file of another entry")]
     Repeated,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The modulus chains that a table defines, and its evaluation keys: public, and signed for as its parts are.
 //!
-//! Evaluation keys let a server multiply and rotate ciphertexts over a chain; they decrypt nothing. Each file `keys/<digest>.key` holds
+//! Evaluation keys let a server multiply and rotate ciphertexts over a chain, or bring sums of products over a ring back to two components; they decrypt
+//! nothing. Each file `keys/<digest>.key` holds
 //! keys of one kind under one secret ([objects over chains](../../../../docs/formats/chain.md)). The manifest says which, so that the
 //! size follows before anything is read. What is in the file is compared with that when it is loaded.
 
@@ -22,6 +23,9 @@ pub const MAX_KEYS: usize = 256;
 /// Largest file of keys in bytes, as of parts; a larger set of Galois keys is cut into several files.
 pub const MAX_KEY_BYTES: u64 = super::MAX_PART_BYTES;
 
+/// The highest power of a secret that keys are for: no sum of products has a larger degree.
+const MAX_POWER: u32 = 7;
+
 /// The numbers of a chain that is no preset, as `hush_params::ChainParams::canonical_bytes` has them. Not yet checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -33,7 +37,7 @@ pub struct ChainDefinition(#[serde(serialize_with = "hex_out", deserialize_with 
 pub struct KeyEntry {
     /// For which operations.
     pub kind: KeyKind,
-    /// Name of the chain.
+    /// Name of the chain, or of the ring for keys of powers.
     pub params: String,
     /// Unit of errors: the plaintext modulus in BGV, 1 in BFV and CKKS.
     pub unit: u64,
@@ -52,6 +56,11 @@ pub enum KeyKind {
         /// The Galois elements: odd, from 3 up to twice the ring degree, rising.
         elements: Vec<u32>,
     },
+    /// Sums of products of ciphertexts over a ring: the powers of the secret from its square up.
+    Powers {
+        /// The highest: the largest degree of a sum, 2 to 7.
+        highest: u32,
+    },
     /// Products: one key, from the square of the secret.
     Relinearisation,
 }
@@ -69,10 +78,11 @@ impl ChainDefinition {
 }
 
 impl KeyKind {
-    /// The Galois elements of the keys in their file, rising; 0 is relinearisation.
+    /// The Galois elements of the keys in their file, rising; 0 is relinearisation. None of powers, of which a ring has one file.
     pub fn elements(&self) -> &[u32] {
         match self {
             Self::Galois { elements } => elements,
+            Self::Powers { .. } => &[],
             Self::Relinearisation => &[0],
         }
     }
@@ -82,8 +92,12 @@ impl KeyEntry {
     /// Bytes that the file of such keys has.
     ///
     /// # Errors
-    /// [`KeyFault::Params`] if `params` are no chain.
+    /// [`KeyFault::Params`] if `params` are no chain, or no ring for keys of powers.
     pub fn expected_bytes(kind: &KeyKind, params: &Params) -> Result<u64, KeyFault> {
+        if let KeyKind::Powers { highest } = kind {
+            let ring = params.ring().map_err(|_| KeyFault::Params)?;
+            return Ok(size::power_keys_bytes(ring, *highest));
+        }
         let chain = params.chain().map_err(|_| KeyFault::Params)?;
         Ok(size::evaluation_keys_bytes(chain, u32::try_from(kind.elements().len()).unwrap_or(u32::MAX)))
     }
@@ -91,12 +105,21 @@ impl KeyEntry {
     /// The rules that an entry keeps whatever the others are.
     fn check(&self, definitions: &Definitions) -> Result<(), KeyFault> {
         let params = definitions.resolve(Named::Name(&self.params)).map_err(|_| KeyFault::Params)?;
-        let chain = params.chain().map_err(|_| KeyFault::Params)?;
-        if !params.is_secure() || chain.special().is_empty() {
+        let is_of_chain = || params.chain().is_ok_and(|chain| !chain.special().is_empty());
+        let is_fitting = match &self.kind {
+            KeyKind::Powers { .. } => params.ring().is_ok(),
+            KeyKind::Galois { .. } | KeyKind::Relinearisation => is_of_chain(),
+        };
+        if !params.is_secure() || !is_fitting {
             return Err(KeyFault::Params);
         }
         if self.unit == 0 {
             return Err(KeyFault::Unit);
+        }
+        if let KeyKind::Powers { highest } = self.kind
+            && !(2..=MAX_POWER).contains(&highest)
+        {
+            return Err(KeyFault::Powers { found: highest, most: MAX_POWER });
         }
         let order = 2 * params.degree() as u64;
         let is_galois = |element: &u32| *element >= 3 && element % 2 == 1 && u64::from(*element) < order;
@@ -136,12 +159,18 @@ impl Manifest {
 pub(super) fn check(manifest: &Manifest, definitions: &Definitions) -> Result<(), ManifestFault> {
     let mut files = HashSet::new();
     let mut keys = HashSet::new();
+    let mut rings = HashSet::new();
     for (index, entry) in manifest.keys.iter().enumerate() {
         let bad = |fault| ManifestFault::Key { index, fault };
         entry.check(definitions).map_err(bad)?;
         let of = |element: &u32| (entry.params.as_str(), entry.unit, entry.secret, *element);
-        let fresh =
-            files.insert(entry.file.digest) && entry.kind.elements().iter().all(|e| keys.insert(of(e)));
+        let is_only = match entry.kind {
+            KeyKind::Powers { .. } => rings.insert((entry.params.as_str(), entry.unit)),
+            KeyKind::Galois { .. } | KeyKind::Relinearisation => true,
+        };
+        let fresh = is_only
+            && files.insert(entry.file.digest)
+            && entry.kind.elements().iter().all(|e| keys.insert(of(e)));
         if !fresh {
             return Err(bad(KeyFault::Repeated));
         }

@@ -73,6 +73,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         derived: Vec::new(),
         measures: Vec::new(),
         filter_factors: None,
+        answer_keys: false,
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -67,6 +67,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         derived: Vec::new(),
         measures: Vec::new(),
         filter_factors: None,
+        answer_keys: false,
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -66,7 +66,7 @@ pub(super) struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 21] = [
+        const KEYS: [&str; 22] = [
             "allow",
             "approved_by",
             "columns",
@@ -76,6 +76,7 @@ impl Reader<'_> {
             "erasable",
             "filter",
             "filter_factors",
+            "answer_keys",
             "format",
             "group",
             "max_rows",
@@ -120,6 +121,7 @@ impl Reader<'_> {
             derived: Vec::new(),
             measures: Vec::new(),
             filter_factors: None,
+            answer_keys: self.flag(top, "answer_keys")?,
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
             allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,

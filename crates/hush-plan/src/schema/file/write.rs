@@ -148,6 +148,9 @@ fn head(out: &mut String, schema: &Schema) {
     if let Some(factors) = schema.filter_factors {
         line(out, &format!("filter_factors = {factors}"));
     }
+    if schema.answer_keys {
+        line(out, "answer_keys = true");
+    }
     if !schema.derived.is_empty() {
         line(out, &format!("derive = {}", quoted_list(schema.derived.iter().map(String::as_str))));
     }

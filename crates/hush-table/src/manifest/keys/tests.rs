@@ -111,6 +111,50 @@ fn every_rule_of_keys_is_checked() {
     assert_eq!(many, ManifestFault::TooMany { what: Counted::Keys, found: limit + 1, limit });
 }
 
+/// Keys of powers are over a ring, which has one file of them.
+#[test]
+fn every_rule_of_keys_of_powers_is_checked() {
+    let ring = Params::named("n13_q3x46_sec128_v1").unwrap();
+    let with = |change: fn(&mut KeyEntry)| {
+        let powers = entry(&ring, KeyKind::Powers { highest: 4 });
+        let mut manifest = Manifest { keys: vec![powers], ..manifest() };
+        change(&mut manifest.keys[0]);
+        manifest
+    };
+    let good = with(|_| ());
+    good.check().unwrap();
+    // Nine bodies of three primes of 46 bits, a seed, header and checksum.
+    assert_eq!(good.keys[0].file.bytes, 9 * 3 * 8192 * 46 / 8 + 32 + 48);
+    let text = String::from_utf8(good.to_json().unwrap()).unwrap();
+    assert!(
+        text.contains(r#"{"kind":{"powers":{"highest":4}},"params":"n13_q3x46_sec128_v1","unit":65537,"#)
+    );
+    let signed = sign(good.clone());
+    assert_eq!(SignedManifest::decode(signed.as_bytes()).unwrap().manifest(), &good);
+    let fault = |change: fn(&mut KeyEntry)| match with(change).check() {
+        Err(TableError::BadManifest { fault: ManifestFault::Key { index: 0, fault } }) => fault,
+        other => panic!("expected a broken rule, found {other:?}"),
+    };
+    for (highest, change) in [
+        (0, (|entry| entry.kind = KeyKind::Powers { highest: 0 }) as fn(&mut KeyEntry)),
+        (1, |entry| entry.kind = KeyKind::Powers { highest: 1 }),
+        (8, |entry| entry.kind = KeyKind::Powers { highest: 8 }),
+        (u32::MAX, |entry| entry.kind = KeyKind::Powers { highest: u32::MAX }),
+    ] {
+        assert_eq!(fault(change), KeyFault::Powers { found: highest, most: 7 });
+    }
+    let bytes = good.keys[0].file.bytes;
+    assert_eq!(fault(|entry| entry.file.bytes += 1), KeyFault::Bytes { found: bytes + 1, expected: bytes });
+    assert_eq!(fault(|entry| entry.unit = 0), KeyFault::Unit);
+    assert_eq!(fault(|entry| entry.params = PRESET.to_owned()), KeyFault::Params);
+    assert_eq!(fault(|entry| entry.kind = KeyKind::Relinearisation), KeyFault::Params);
+    let mut twice = good.clone();
+    let file = PartFile { digest: Digest::of(b"more"), ..twice.keys[0].file };
+    twice.keys.push(KeyEntry { file, secret: SecretId::from_bytes([0; 16]), ..twice.keys[0].clone() });
+    let Err(TableError::BadManifest { fault }) = twice.check() else { panic!("two files for one ring") };
+    assert_eq!(fault, ManifestFault::Key { index: 1, fault: KeyFault::Repeated });
+}
+
 #[test]
 fn every_rule_of_chains_is_checked() {
     // A chain that keys name and nobody defines.
