@@ -362,10 +362,11 @@ def test_keys_make_answers_smaller(hush, tmp_path, small_key):
         results[name] = done.stdout
     assert results["even"] == results["keys"] and 0 < 3 * moved["keys"] < moved["even"], moved
     assert not has_keys(tmp_path / "even")
-    [file] = (tmp_path / "keys" / "keys").iterdir()
+    [file] = (tmp_path / "keys" / "keys").glob("*.key")
     whole = file.read_bytes()
     told = hush("explain", "keys", QUESTIONS[0], "--way", "filter", *small_key).stdout
-    assert "with keys for its answer" in told and "KiB" not in told
+    assert "bring each sum back to two polynomials by the table's keys" in told and re.search(r"of the\s+table's keys", told) and "circular security" in told, told
+    assert "keys       powers up to" in hush("info", "keys").stdout and "keys  " not in hush("info", "even").stdout
     for damaged in (whole[:-1], whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:], b""):
         file.write_bytes(damaged)
         done = hush("query", "keys", QUESTIONS[0], "--way", "filter", *small_key, status=None)

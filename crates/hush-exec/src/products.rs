@@ -36,8 +36,8 @@ use crate::job::{Extent, Job};
 use crate::parts::PartSet;
 use crate::scheme::{ProductChunk, ProductTotal, Products, RunningProducts, Scheme};
 
-/// Bytes of bodies that are in memory together, for each thread, unless sums take more.
-const PIECE_BYTES: u64 = 32 << 20;
+/// Bytes of bodies that are in memory together, for each thread, unless sums take more: they are still in a cache when they are used.
+const PIECE_BYTES: u64 = 8 << 20;
 /// The largest share of the memory of a job that bodies take.
 const PIECE_SHARE: u64 = 8;
 

@@ -34,6 +34,12 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
             widths(encodings)
         ));
     }
+    if schema.answer_keys {
+        table.push(
+            "powers of one secret, encrypted under it: keys for smaller answers, which are taken to tell nothing (circular security)"
+                .to_owned(),
+        );
+    }
     if encodings.iter().any(|encoding| encoding.quantity.marks_missing()) {
         table.push("by their width, that some quantities may mark missing values".to_owned());
     }

@@ -358,7 +358,7 @@ pub struct Prediction {
     pub bytes_fixed: u64,
     /// Bytes of the clear half.
     pub clear_half: ClearBytes,
-    /// Bytes of evaluation keys: 0, because no plan of today switches keys.
+    /// Bytes of the table's evaluation keys that the server uses.
     pub key_bytes: u64,
     /// Groups that were assumed; 0 for a task without.
     pub groups: u64,
@@ -469,7 +469,7 @@ pub fn predict(
         bytes_each: counted.bytes_each + each_overhead,
         bytes_fixed,
         clear_half: expected.clear,
-        key_bytes: 0,
+        key_bytes: counted.key_bytes,
         groups: if has_groups { expected.groups } else { 0 },
         chunks_read: counted.chunks_read,
         busy_threads: (threads as u64).min(counted.chunks_read).max(1),

@@ -74,7 +74,9 @@ pub(crate) fn of_query(
                 "combine {columns} encoded columns as the condition says, and add up {} {plural} of products",
                 task.sums.len()
             );
-            say(Actor::ServerEncrypted, vec![multiply]);
+            let back = "bring each sum back to two polynomials by the table's keys".to_owned();
+            let steps = [Some(multiply), task.relinearised.then_some(back)];
+            say(Actor::ServerEncrypted, steps.into_iter().flatten().collect());
             let decrypt = "decrypt the sums, and put the limbs of each together".to_owned();
             let rounds = owner.search.as_ref().map(|search| {
                 let (rounds, column) = (search.rounds, &search.column);

@@ -137,8 +137,12 @@ fn cost(explanation: &Explanation) -> String {
         (false, _) if prediction.bytes_down_exact => down,
         (false, _) => format!("about {down}"),
     };
+    let keys = match prediction.key_bytes {
+        0 => "no extra keys".to_owned(),
+        stored => format!("{} of the table's keys", bytes(stored)),
+    };
     format!(
-        "about {} s{link}, {:.0} MB; up {}, down {down}; no extra keys",
+        "about {} s{link}, {:.0} MB; up {}, down {down}; {keys}",
         seconds(explanation.total_s()),
         explanation.memory_bytes as f64 / 1e6,
         bytes(prediction.bytes_up)

@@ -148,6 +148,9 @@ pub(super) fn info(args: &Info) -> Result<(), Error> {
             encoding.params
         ));
     }
+    for key in &manifest.keys {
+        out.push_str(&format!("keys       {}, {}, {}\n", key.kind, key.params, bytes(key.file.bytes)));
+    }
     match &half {
         Some(half) => out.push_str(&owned_columns(half, manifest)),
         None if !manifest.sealed_numbers().is_empty() => {

@@ -37,6 +37,8 @@ pub(super) struct Counted {
     pub(super) sums_bytes: u64,
     /// Runs of chunks that have answers of their own.
     pub(super) answers: u64,
+    /// Evaluation keys of the table that are used.
+    pub(super) key_bytes: u64,
 }
 
 /// Counts an aggregate task: see `docs/math/bgv-sum.md` for what is done.
@@ -213,6 +215,10 @@ pub(super) fn products(
         work.owner_unpacked += polynomials * sizes.degree;
         work.owner_decoded += answers * sizes.degree;
         counted.bytes_each += size::product_answer_bytes(sizes.set, &sum.rounded()) as u64;
+    }
+    if task.relinearised {
+        let highest = shape.powers.get(sizes.set.name()).copied().unwrap_or_default();
+        counted.key_bytes = size::power_keys_bytes(sizes.set, highest);
     }
     counted.answer_bytes = counted.answers * counted.bytes_each * groups;
     if has_keys {

@@ -88,6 +88,17 @@ impl KeyKind {
     }
 }
 
+impl std::fmt::Display for KeyKind {
+    /// In words.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Galois { elements } => write!(f, "{} rotations", elements.len()),
+            Self::Powers { highest } => write!(f, "powers up to {highest}"),
+            Self::Relinearisation => f.write_str("relinearisation"),
+        }
+    }
+}
+
 impl KeyEntry {
     /// Bytes that the file of such keys has.
     ///
