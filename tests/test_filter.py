@@ -380,6 +380,34 @@ def test_keys_make_answers_smaller(hush, tmp_path, small_key):
     assert hush("query", "keys", QUESTIONS[0], "--way", "filter", "--format", "csv", *small_key).stdout == results["even"]
 
 
+def test_keys_of_another_secret_are_not_used(hush, tmp_path, small_key):
+    """Flags that are dropped take their keys along; new ones have a secret of their own, and rotated ones too."""
+    (tmp_path / "t.schema.toml").write_text(
+        'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "test"\nmax_rows = 20000\nanswer_keys = true\n'
+        '[columns.a]\ntype = "int(8)"\nrange = [0, 100]\nprotect = "encrypt"\nfor = ["filter"]\n'
+        '[columns.b]\ntype = "int(8)"\nrange = [0, 100]\nprotect = "encrypt"\nfor = ["fetch"]\n',
+        encoding="utf-8",
+    )
+    draw = random.Random(5)
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{draw.randrange(101)},{draw.randrange(101)}\n" for _ in range(3000)), encoding="utf-8")
+    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    keys = lambda: "keys       powers" in hush("info", "T").stdout
+    ask = lambda column: compared(hush, f"SELECT COUNT(*) AS n FROM t WHERE {column} >= 37 AND {column} < 73", small_key)[0]
+    before = ask("a")
+    assert keys() and before
+    hush("alter", "T", "--drop", "a", "--for", "b=filter", *small_key)
+    assert ask("b") and not keys()
+    hush("alter", "T", "--rename", "b=c", *small_key)
+    assert ask("c")
+    # The last column for conditions goes, and with it what is asked for its answers.
+    hush("encrypt", "t.csv", "-o", "T", "--replace", *small_key)
+    assert keys() and ask("a") == before
+    hush("rotate", "T", *small_key)
+    assert ask("a") == before
+    hush("alter", "T", "--drop", "a", *small_key)
+    assert not keys() and "answer_keys" not in hush("info", "T", "--schema", *small_key).stdout
+
+
 def test_texts_that_are_not_listed_are_refused(hush, table, tmp_path, small_key):
     """No flag would be set, and `<>` would miss the row."""
     line = list(next(rows(random.Random(1), 1, 50_000)))

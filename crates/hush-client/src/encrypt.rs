@@ -99,6 +99,7 @@ impl Encryption<'_> {
         }
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
         let keys = DomainKeys::derive(of_domain, &half.encodings, &half.first_numbered())?;
+        let made = answer_keys::made(&keys.columns, schema, identity.encryption)?;
         let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_prepared(half);
         let plan = plan.with_tokens(Arc::new(Tokens::of(self.owner, schema)));
         let maker = plan.prepare.maker(of_domain.cube_pads(), of_domain.run_seal());
@@ -124,8 +125,11 @@ impl Encryption<'_> {
         let writer = begun?.with_record().with_roots(sealed_roots.clone());
         let writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         let mut writer = writer.with_prepared(maker.hook());
-        let written =
-            self.write_chunks(&rows, (&plan, &maker), flow, &mut writer, recorder.as_mut(), progress);
+        let written = made
+            .map_or(Ok(()), |(of_answers, object)| Ok(writer.put_keys(of_answers, object)?))
+            .and_then(|()| {
+                self.write_chunks(&rows, (&plan, &maker), flow, &mut writer, recorder.as_mut(), progress)
+            });
         if let Err(error) = written {
             // Neither a disk or a store that fails nor other data take back what is stored.
             if matches!(
@@ -136,9 +140,6 @@ impl Encryption<'_> {
                 writer.suspend();
             }
             return Err(error);
-        }
-        if let Some((of_answers, object)) = answer_keys::made(&keys.columns, schema)? {
-            writer.put_keys(of_answers, object)?;
         }
         let sealed_schema = half.seal(of_table)?;
         Ok(writer.finish(sealed_schema, |bytes| self.owner.sign(bytes))?)

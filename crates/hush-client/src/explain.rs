@@ -313,7 +313,7 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         cubes: cube::spreads(manifest, half),
         runs: run::spreads(manifest, half),
         has_deleted: manifest.living_rows() < manifest.rows,
-        powers: answer_keys::present(manifest).collect(),
+        powers: answer_keys::present(manifest, half).collect(),
     }
 }
 

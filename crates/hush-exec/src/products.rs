@@ -38,6 +38,8 @@ use crate::scheme::{ProductChunk, ProductTotal, Products, RunningProducts, Schem
 
 /// Bytes of bodies that are in memory together, for each thread, unless sums take more: they are still in a cache when they are used.
 const PIECE_BYTES: u64 = 8 << 20;
+/// Most parts that are open at a time, if there are not as many threads.
+const MAX_OPEN: usize = 64;
 /// The largest share of the memory of a job that bodies take.
 const PIECE_SHARE: u64 = 8;
 
@@ -51,7 +53,7 @@ type Total<S> = <Running<S> as RunningProducts>::Total;
 /// # Errors
 /// Any [`ExecError`].
 pub(crate) fn run<S: Scheme>(job: &Job, task: &ProductsTask) -> Result<Vec<u8>, ExecError> {
-    let (products, runs) = prepare(job, task)?;
+    let (products, runs) = prepare(job, task, job.extent)?;
     let scope = job.scope();
     let predicate = job.predicate(&scope)?;
     let asked = clear_task(task);
@@ -123,14 +125,18 @@ fn check_memory<S: Scheme>(job: &Job, products: &Products, groups: Option<usize>
     }
 }
 
-/// A task and its runs.
+/// A task and its runs, for answers of this extent: partial ones are not brought back by keys.
 ///
 /// # Errors
 /// [`ExecError::Plan`] if it does not fit the table.
-fn prepare(job: &Job, task: &ProductsTask) -> Result<(Products, Vec<ProductRun>), ExecError> {
+fn prepare(job: &Job, task: &ProductsTask, extent: Extent) -> Result<(Products, Vec<ProductRun>), ExecError> {
     let manifest = job.snapshot.manifest();
     let shape = conform::products(task, &manifest.encodings, &Strata::of(manifest))?;
-    let products = Products::new(task, shape)?.with_keys(&job.snapshot, job.limits.memory_bytes)?;
+    let products = Products::new(task, shape)?;
+    let products = match extent {
+        Extent::Whole => products.with_keys(&job.snapshot, job.limits.memory_bytes)?,
+        Extent::Partial => products,
+    };
     let runs = conform::product_runs(manifest, products.ring.degree(), task.elements);
     Ok((products, runs))
 }
@@ -205,7 +211,7 @@ impl<S: Scheme> Work<'_, S> {
     fn piece_bytes(&self, threads: u64) -> u64 {
         let sums = Total::<S>::memory_bytes(self.products);
         let most = self.job.limits.memory_bytes / PIECE_SHARE;
-        (PIECE_BYTES * threads).max(sums.saturating_mul(2).min(most))
+        PIECE_BYTES.saturating_mul(threads).max(sums.saturating_mul(2)).min(most)
     }
 
     /// Reads the chunks of a piece, and adds their products.
@@ -237,7 +243,7 @@ impl<S: Scheme> Work<'_, S> {
     }
 }
 
-/// Parts that are opened together: as many as fill a piece, and one for each thread at least.
+/// Parts that are opened together: as many as fill a piece, one for each thread at least, and no more than [`MAX_OPEN`] otherwise.
 fn windows<'p>(parts: &'p [PartOfRuns], bounds: &Bounds) -> impl Iterator<Item = &'p [PartOfRuns]> {
     let bytes = |(_, runs): &PartOfRuns| {
         let chunks: u64 = runs.iter().map(|run| run.chunks.len() as u64).sum();
@@ -249,7 +255,7 @@ fn windows<'p>(parts: &'p [PartOfRuns], bounds: &Bounds) -> impl Iterator<Item =
         let mut together = 0_u64;
         let mut is_filled = |(place, part): (usize, &PartOfRuns)| {
             together = together.saturating_add(bytes(part));
-            place + 1 >= threads && together >= piece_bytes
+            place + 1 >= threads && (together >= piece_bytes || place + 1 >= MAX_OPEN)
         };
         let last = rest.iter().enumerate().position(&mut is_filled);
         let (window, behind) = rest.split_at(last.map_or(rest.len(), |last| last + 1));

@@ -77,7 +77,7 @@ pub struct TableShape {
     pub runs: BTreeMap<u32, RunSpread>,
     /// Whether rows are deleted that files still have.
     pub has_deleted: bool,
-    /// Of each ring with keys for the powers of the secret its name, and the highest of these.
+    /// Of each secret of columns for conditions that there are keys for its identity, and the highest of its powers.
     pub powers: BTreeMap<String, u32>,
 }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The result has the phase of the sum and `t·Σ d_ij·e_ij`. Digits are as wide as a prime, so that this is far above the error of a fresh ciphertext, and
-//! a key of a chain has a special prime against that. Here nothing is multiplied any more, and what products leave is larger: no prime is needed, and so
+//! a key of a chain has a special prime against that. Here nothing is multiplied any more, and there is room for it below Q: no prime is needed, and so
 //! the ring and its security are those of the ciphertexts (docs/math/products.md).
 
 use hush_ring::{Eval, ExpandLabel, Poly, Ring, RingError, UniformSeed};
@@ -71,6 +71,11 @@ impl PowerKeys {
     /// The largest degree of a sum that they bring back.
     pub fn highest(&self) -> usize {
         self.highest
+    }
+
+    /// Bytes in memory, masks included.
+    pub fn memory_bytes(&self) -> usize {
+        2 * self.bodies.len() * self.ring.poly_words() * size_of::<u64>()
     }
 
     /// Two components with the phase of these, but for the error of `hush_params::noise::relinearised_phase_log2`.

@@ -28,7 +28,7 @@ use crate::scheme::{ProductTotal, Products, Scheme};
 /// # Errors
 /// [`ExecError::Plan`] for a plan that does not fit its table, [`ExecError::AnswerLimit`] if the answer would be too large.
 pub(crate) fn combine<S: Scheme>(job: &Job, task: &ProductsTask) -> Result<Box<dyn Combine>, ExecError> {
-    let (products, runs) = prepare(job, task)?;
+    let (products, runs) = prepare(job, task, Extent::Whole)?;
     // A condition that nobody can evaluate is refused here too.
     let scope = job.scope();
     let predicate = job.predicate(&scope)?;

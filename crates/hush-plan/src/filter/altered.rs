@@ -2,6 +2,7 @@
 //! Filters, derived conditions and measures of altered schemas: they follow the names of their columns, and go with them.
 
 use super::Code;
+use super::FilterShape;
 use crate::cube::{lanes_over, sums_after};
 use crate::derived::Derived;
 use crate::schema::Schema;
@@ -33,6 +34,8 @@ pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
     let new = alteration.measures.iter().filter(|text| !next.measures.contains(text)).cloned();
     let new: Vec<String> = new.collect();
     next.measures.extend(new);
+    // Keys for the answers of nothing are no fault here: nobody could leave them out.
+    next.answer_keys &= FilterShape::of(next).is_ok_and(|shape| !shape.is_empty());
 }
 
 /// Forgets those whose columns are no longer such that there can be one.

@@ -217,7 +217,7 @@ pub(super) fn products(
         counted.bytes_each += size::product_answer_bytes(sizes.set, &sum.rounded()) as u64;
     }
     if task.relinearised {
-        let highest = shape.powers.get(sizes.set.name()).copied().unwrap_or_default();
+        let highest = shape.powers.values().max().copied().unwrap_or_default();
         counted.key_bytes = size::power_keys_bytes(sizes.set, highest);
     }
     counted.answer_bytes = counted.answers * counted.bytes_each * groups;

@@ -353,7 +353,9 @@ impl<'a, 'c> Builder<'a, 'c> {
         };
         let degree = self.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
         // Keys are of the first domain's secret.
-        let highest = self.case.shape.powers.get(set.name()).map_or(0, |highest| *highest as usize);
+        let secret = self.columns.first().map(|encoding| &encoding.secret_id);
+        let highest = secret.and_then(|secret| self.case.shape.powers.get(secret));
+        let highest = highest.map_or(0, |highest| *highest as usize);
         let is_of_first = self.case.shape.domains.iter().all(|domain| *domain == 0);
         task.relinearised = degree > 1 && degree <= highest && is_of_first;
         for (sum, read) in self.sums.iter_mut().zip(&mut self.read) {

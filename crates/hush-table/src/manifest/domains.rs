@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Manifest, PartEntry};
+use super::{KeyKind, Manifest, PartEntry};
 use crate::digest::EncryptionId;
 use crate::error::{Counted, ManifestFault};
 
@@ -56,12 +56,16 @@ impl Manifest {
         self.forget_unused();
     }
 
-    /// Leaves out earlier domains and generations whose parts have all gone or been written anew; without any domain, a rotation is
-    /// complete.
+    /// Leaves out earlier domains and generations whose parts have all gone or been written anew, and the evaluation keys of the first; without any domain,
+    /// a rotation is complete.
     pub fn forget_unused(&mut self) {
         self.forget_empty_generations();
         let used: BTreeSet<u32> = self.parts.iter().map(|part| part.domain).collect();
         self.earlier.retain(|domain| used.contains(&domain.number));
+        // Keys for powers are of the first domain's secret.
+        if !self.domains().contains(&0) {
+            self.keys.retain(|entry| !matches!(entry.kind, KeyKind::Powers { .. }));
+        }
         self.rotating = self.rotating && !self.earlier.is_empty();
     }
 }

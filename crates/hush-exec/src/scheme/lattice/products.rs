@@ -69,7 +69,12 @@ impl RunningProducts for ProductBlocks {
         let row_bytes = 8 * words / (sums.blocks() as u64).max(1);
         let components = components(products);
         let of_thread = products.shape.held.saturating_mul(ELEMENTS_AT_ONCE).saturating_add(components);
-        let threads = of_thread.saturating_mul(row_bytes).saturating_mul(threads as u64);
+        // To bring a sum back, its components, their digits, and these modulo a prime.
+        let most = products.shape.components.iter().max().copied().unwrap_or(0) as u64;
+        let brought_back = products.powers.as_ref().map_or(0, |_| 4 * most * 8 * words);
+        let of_thread = of_thread.saturating_mul(row_bytes).saturating_add(brought_back);
+        let keys = products.powers.as_ref().map_or(0, |keys| keys.memory_bytes() as u64);
+        let threads = of_thread.saturating_mul(threads as u64).saturating_add(keys);
         Ok(Self::Total::memory_bytes(products).saturating_mul(2).saturating_add(threads))
     }
 
