@@ -103,10 +103,31 @@ pub(super) fn check(manifest: &Manifest) -> Result<(), ManifestFault> {
 #[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::digest::{Digest, SecretId};
     use crate::fixture::manifest;
+    use crate::manifest::{KeyEntry, PartFile};
 
     fn named(byte: u8) -> EncryptionId {
         EncryptionId::from_bytes([byte; 16])
+    }
+
+    /// Keys for powers go with the last part of the first domain; others stay.
+    #[test]
+    fn keys_of_the_first_domain_go_with_it() {
+        let mut manifest = manifest();
+        let entry = |kind, byte: u8| KeyEntry {
+            kind,
+            params: "n13_q3x46_sec128_v1".to_owned(),
+            unit: 65_537,
+            secret: SecretId::from_bytes([byte; 16]),
+            file: PartFile { digest: Digest::of(&[byte]), bytes: 1 },
+        };
+        manifest.keys = vec![entry(KeyKind::Powers { highest: 4 }, 1), entry(KeyKind::Relinearisation, 2)];
+        manifest.begin_domain(named(1));
+        assert_eq!(manifest.keys.len(), 2);
+        manifest.parts.iter_mut().for_each(|part| part.domain = 1);
+        manifest.forget_unused();
+        assert_eq!(manifest.keys, [entry(KeyKind::Relinearisation, 2)]);
     }
 
     #[test]
