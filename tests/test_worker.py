@@ -127,6 +127,34 @@ def rows(result):
     return list(result)
 
 
+def test_keys_bring_back_what_is_whole(tmp_path, draw):
+    """Partial answers to a condition without keys have all components; whoever puts them together brings the sums back, to the bytes of one machine."""
+    (tmp_path / "home").mkdir()
+    hush = Hush(tmp_path)
+    arguments = make_key(hush, tmp_path, "--opens-in", "16MiB")
+    (tmp_path / "t.schema.toml").write_text(
+        'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "test"\nmax_rows = 100000\nanswer_keys = true\n'
+        '[columns.ward]\ntype = "category"\nprotect = "clear"\n'
+        '[columns.age]\ntype = "int(8)"\nrange = [0, 60]\nprotect = "encrypt"\nfor = ["filter"]\n'
+        '[columns.dose]\ntype = "int(16)"\nrange = [0, 9000]\nprotect = "encrypt"\nfor = ["measure"]\n',
+        encoding="utf-8",
+    )
+    for part in range(4):
+        lines = "".join(f"{draw.choice('ab')},{draw.randrange(61)},{draw.randrange(9001)}\n" for _ in range(400))
+        (tmp_path / f"{part}.csv").write_text("ward,age,dose\n" + lines, encoding="utf-8")
+        write = ["append", f"{part}.csv", "-o", "T"] if part else ["encrypt", "0.csv", "--schema", "t.schema.toml", "-o", "T"]
+        hush(*write, *arguments)
+    place, key = str(tmp_path / "T"), ht.open_key(arguments[1], passphrase_file=arguments[3])
+    for query in ("SELECT COUNT(*), SUM(dose) FROM t WHERE age BETWEEN 13 AND 51", "SELECT ward, SUM(dose), COUNT(*) FROM t WHERE age > 40 GROUP BY ward ORDER BY ward"):
+        prepared = ht.open(place, keys=key, way="filter").prepare(query)
+        assert b"relinearised" in prepared.plan
+        whole = worker.finish(place, prepared.plan, [worker.run_parts(place, prepared.plan, 0, 4)])
+        partials = [worker.run_parts(place, prepared.plan, a, b) for a, b in ((3, 4), (0, 1), (1, 3))]
+        assert worker.finish(place, prepared.plan, partials) == whole
+        assert 3 * len(whole) < sum(map(len, partials))
+        assert rows(prepared.finish(whole)) == rows(ht.open(place, keys=key, way="fetch").sql(query))
+
+
 @pytest.mark.parametrize("name", QUERIES)
 def test_any_cut_gives_the_answer_of_one_machine(lake, draw, name):
     """Runs of random length, combined in a random tree; opened, it is the result of asking at home."""
