@@ -374,6 +374,8 @@ def test_keys_make_answers_smaller(hush, tmp_path, small_key):
     file.unlink()
     done = hush("query", "keys", QUESTIONS[0], "--way", "filter", *small_key, status=None)
     assert done.returncode and "Traceback" not in done.stderr, done.stderr
+    [told] = json.loads(hush("info", "keys", "--json").stdout)["evaluation_keys"]
+    assert told["bytes"] == len(whole) and told["kind"].startswith("powers"), told
     # Other ways need none.
     assert hush("query", "keys", QUESTIONS[0], "--way", "fetch", "--format", "csv", *small_key).stdout == results["even"]
     file.write_bytes(whole)

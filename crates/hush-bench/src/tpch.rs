@@ -234,6 +234,13 @@ mod tests {
         assert_eq!((cases.len(), wrong(&cases)), (3, 0), "{cases:?}");
         assert!(cases.iter().all(|case| case.ways.len() >= 2 && case.stored_bytes > 0), "{cases:?}");
         assert!(cases.iter().all(|case| case.varied.len() == 2 && case.varied[0] != case.sql), "{cases:?}");
+        let keyed = Options { answer_keys: true, questions: vec!["Q4".to_owned()], ..options.clone() };
+        let keyed = run(&keyed).unwrap();
+        let down = |cases: &[Case]| {
+            let ways = cases.iter().filter(|case| case.query == "Q4").flat_map(|case| &case.ways);
+            ways.filter(|way| way.way == WayName::Filter).map(|way| way.bytes_down).sum::<u64>()
+        };
+        assert!(wrong(&keyed) == 0 && 0 < 2 * down(&keyed) && 2 * down(&keyed) < down(&cases), "{keyed:?}");
         let text = report::text(&options, &cases);
         assert!(text.contains("Q19") && text.contains("HE3DB"), "{text}");
         let directory = tempfile::tempdir().unwrap();

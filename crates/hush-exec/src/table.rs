@@ -129,7 +129,7 @@ impl Snapshot {
         self.manifest().placed_parts().map(|(place, entry)| PartRef { place, entry }).collect()
     }
 
-    /// Evaluation keys, loaded once.
+    /// Keys for the powers of a secret, loaded once.
     ///
     /// # Errors
     /// As [`PowerCache::get`].
@@ -142,7 +142,7 @@ impl Snapshot {
         self.powers.get((&self.store, self.manifest()), ring, degree, memory_bytes)
     }
 
-    /// Evaluation keys over a chain.
+    /// Evaluation keys over a chain, loaded once.
     ///
     /// # Errors
     /// As [`KeyCache::get`].

@@ -58,6 +58,9 @@ pub fn evaluation_keys_bytes(chain: &ChainParams, count: u32) -> u64 {
     keys.saturating_add(CHAIN_OVERHEAD_BYTES as u64)
 }
 
+/// The highest power of a secret that there are keys for: the largest degree of a sum of products.
+pub const MAX_POWER: u32 = 7;
+
 /// Bytes of an object of keys for the powers of a secret up to this one: a seed, and a body for each power and prime.
 pub fn power_keys_bytes(set: &ParamSet, highest: u32) -> u64 {
     let bodies = u64::from(highest.saturating_sub(1)) * set.limb_count() as u64;

@@ -57,8 +57,6 @@ const ELEMENT_ROWS: u64 = 8192;
 pub(crate) const VALUE_SECONDS: f64 = 1.2e-7;
 /// Bytes that are told before they are written.
 const NOTED_BYTES: f64 = 1e8;
-/// The highest power of a secret that there are keys for: the largest degree of a product.
-const MAX_POWER: u32 = 7;
 /// Fewest and most ring elements that are added up in one answer.
 const ELEMENTS: (u64, u64) = (16, 1024);
 
@@ -191,7 +189,7 @@ pub fn highest_power(set: &ParamSet) -> u32 {
         phase = noise::product_phase_log2(space.degree, phase, fresh);
         phase <= set.log_q() - 1.0
     };
-    (2..=MAX_POWER).take_while(fits).last().unwrap_or(2)
+    (2..=hush_params::size::MAX_POWER).take_while(fits).last().unwrap_or(2)
 }
 
 /// What a mask of clear columns multiplies a phase by: its message is centred, and it has no error.

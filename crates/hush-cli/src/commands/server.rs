@@ -264,5 +264,8 @@ fn to_json(manifest: &Manifest, digest: &str, files: u64) -> serde_json::Value {
         "compaction_due": CompactionState::of(manifest).due_parts > 0,
         "domains": manifest.domains().len(), "rotating": manifest.rotating,
         "keys_before": manifest.predecessors.len(),
+        "evaluation_keys": manifest.keys.iter().map(|key| json!({
+            "kind": key.kind.to_string(), "params": key.params, "bytes": key.file.bytes,
+        })).collect::<Vec<_>>(),
     })
 }

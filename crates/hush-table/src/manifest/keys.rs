@@ -9,7 +9,8 @@
 use std::collections::HashSet;
 
 use hush_params::chain::MAX_DEFINITION_BYTES;
-use hush_params::{ChainParams, Definitions, Named, Params, size};
+use hush_params::size::{self, MAX_POWER};
+use hush_params::{ChainParams, Definitions, Named, Params};
 use serde::{Deserialize, Serialize};
 
 use super::{Manifest, PartFile, hex_in, hex_out};
@@ -22,9 +23,6 @@ pub const MAX_CHAINS: usize = 16;
 pub const MAX_KEYS: usize = 256;
 /// Largest file of keys in bytes, as of parts; a larger set of Galois keys is cut into several files.
 pub const MAX_KEY_BYTES: u64 = super::MAX_PART_BYTES;
-
-/// The highest power of a secret that keys are for: no sum of products has a larger degree.
-const MAX_POWER: u32 = 7;
 
 /// The numbers of a chain that is no preset, as `hush_params::ChainParams::canonical_bytes` has them. Not yet checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
