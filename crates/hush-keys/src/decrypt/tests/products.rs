@@ -360,31 +360,50 @@ fn phases_beyond_their_bound_are_refused() {
     assert!(matches!(decrypt(20.0), Err(DecryptError::Beyond)));
 }
 
-/// What the keys add is within its bound, for digits as large as they can be, and above none: keys of another secret give other slots.
+/// What the keys add is within its bound: for digits as large as they can be on both sides of 0, and for digits of −1, which are small as nothing but that.
+/// Keys of another secret give other phases.
 #[test]
 fn keys_add_what_their_bound_says() {
     let table = Table::new("n12_q3x34_sec128_v1", vec![vec![vec![1]]]);
     let (ring, set) = (&table.ring, table.ring.set().unwrap());
     let degree = 4;
-    // Half of each prime, rounded down, in every coefficient: digits cannot be larger.
-    let mut largest = Poly::<hush_ring::Coeff>::zero(ring);
-    for (index, limb) in ring.limbs().iter().enumerate() {
-        largest.limb_mut(index).fill(limb.modulus().value() / 2);
-    }
-    let largest = largest.into_eval();
-    let mut components = vec![Poly::<Eval>::zero(ring); 2];
-    components.extend(vec![largest; degree - 1]);
-    let before = phase_of(&table.secret, &components).unwrap().to_vec();
-    let after = phase_of(&table.secret, &table.keys.relinearise(&components).unwrap()).unwrap().to_vec();
+    let components_of = |residue: &dyn Fn(u64) -> u64| {
+        let mut digits = Poly::<hush_ring::Coeff>::zero(ring);
+        for (index, limb) in ring.limbs().iter().enumerate() {
+            digits.limb_mut(index).fill(residue(limb.modulus().value()));
+        }
+        let mut components = vec![Poly::<Eval>::zero(ring); 2];
+        components.extend(vec![digits.into_eval(); degree - 1]);
+        components
+    };
+    // What keys add to each coefficient of a phase, modulo Q and nearest to 0.
+    let added = |keys: &PowerKeys, components: &[Poly<Eval>]| -> Vec<I256> {
+        let before = phase_of(&table.secret, components).unwrap().to_vec();
+        let after = phase_of(&table.secret, &keys.relinearise(components).unwrap()).unwrap().to_vec();
+        let difference = |(before, after): (&I256, &I256)| ring.crt().residues(*after - *before);
+        before
+            .iter()
+            .zip(&after)
+            .map(difference)
+            .map(|residues| ring.crt().lift_centered(&residues))
+            .collect()
+    };
+    let log2 = |found: &[I256]| found.iter().map(|x| x.as_f64().abs().max(1.0).log2()).fold(0.0, f64::max);
     let bound = noise::relinearised_phase_log2(set, degree, (T as f64).log2(), f64::NEG_INFINITY);
-    let mut worst = 0.0f64;
-    for (before, after) in before.iter().zip(&after) {
-        // Modulo Q, nearest to 0.
-        let difference = ring.crt().lift_centered(&ring.crt().residues(*after - *before));
-        assert_eq!(difference % I256::from(T), I256::ZERO, "errors are multiples of the plaintext modulus");
-        worst = worst.max(difference.as_f64().abs().log2());
+    let of_ones = bound - f64::from(set.residue_bits() - 1);
+    type Residue = fn(u64) -> u64;
+    let cases: [(Residue, f64); 3] = [(|q| q / 2, bound), (|q| q / 2 + 1, bound), (|q| q - 1, of_ones)];
+    for (residue, bound) in cases {
+        let found = added(&table.keys, &components_of(&residue));
+        let of_t = |x: &I256| *x % I256::from(T) == I256::ZERO;
+        assert!(found.iter().all(of_t), "errors are multiples of the plaintext modulus");
+        let worst = log2(&found);
+        assert!(worst <= bound && worst > bound - 14.0, "2^{worst} of 2^{bound}");
     }
-    assert!(worst <= bound && worst > bound - 14.0, "2^{worst} of 2^{bound}");
+    let components = components_of(&|q| q / 2);
+    let owner = OwnerSeed::generate().unwrap();
+    let other = owner.of_table([0; 16], [0; 16]).secret(SecretKind::Slots, ring, [1; 16]);
+    assert!(log2(&added(&power_keys(&other, T, 7).unwrap(), &components)) > set.log_q() - 8.0);
     let few = power_keys(&table.secret, T, 2).unwrap();
     let error = few.relinearise(&components).unwrap_err();
     assert_eq!(error, hush_rlwe::RlweError::ProductDegree { found: 4, most: 2 });
