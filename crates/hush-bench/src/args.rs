@@ -239,6 +239,9 @@ pub(crate) struct Tpch {
     /// Give the tables evaluation keys that make answers to conditions without keys smaller
     #[arg(long)]
     pub(crate) answer_keys: bool,
+    /// Give the tables evaluation keys for conditions with encrypted constants, and encrypt those of questions (Q6 alone, if none is named)
+    #[arg(long)]
+    pub(crate) encrypted_constants: bool,
     /// A Python interpreter that may have DuckDB
     #[arg(long, default_value = "python3")]
     pub(crate) python: String,

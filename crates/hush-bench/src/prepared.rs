@@ -146,9 +146,16 @@ impl Tables {
     /// # Errors
     /// Hushtable refuses.
     pub(crate) fn open(&self, form: Stored, way: Option<WayName>) -> Result<OwnedTable, BenchError> {
+        self.open_within(form, QueryLimits { way, ..QueryLimits::default() })
+    }
+
+    /// Opens a table for questions within limits.
+    ///
+    /// # Errors
+    /// Hushtable refuses.
+    pub(crate) fn open_within(&self, form: Stored, limits: QueryLimits) -> Result<OwnedTable, BenchError> {
         let pins = Pins::forgetful();
         let table = OwnedTable::open_directory(&self.output(form), &self.key, &pins, self.threads);
-        let limits = QueryLimits { way, ..QueryLimits::default() };
         Ok(table.map_err(hush::Error::from)?.with_limits(limits))
     }
 

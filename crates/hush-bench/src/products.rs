@@ -108,7 +108,14 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     let elements: Vec<StoredElement<'_>> = chunks
         .iter()
         .zip(&bodies)
-        .map(|((seed, _), bodies)| StoredElement { seed: *seed, element: 0, bodies, mask: None, masks: &[] })
+        .map(|((seed, _), bodies)| StoredElement {
+            seed: *seed,
+            element: 0,
+            bodies,
+            mask: None,
+            masks: &[],
+            computed: &[],
+        })
         .collect();
     let task = task(limbs)?;
     let fresh = noise::bgv_fresh_phase_log2((T as f64).log2());

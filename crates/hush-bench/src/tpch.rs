@@ -14,7 +14,7 @@ mod questions;
 pub mod report;
 mod rows;
 
-use hush::{Outcome, OwnedTable, WayName};
+use hush::{Facet, Outcome, OwnedTable, QueryLimits, WayName};
 use serde::Serialize;
 
 use crate::BenchError;
@@ -47,6 +47,8 @@ pub struct Options {
     pub any_days: bool,
     /// Whether tables have keys that make answers smaller.
     pub answer_keys: bool,
+    /// Whether constants of the way on ciphertexts are encrypted too, with keys of the tables.
+    pub encrypted_constants: bool,
     /// A Python interpreter that may have DuckDB.
     pub python: Option<String>,
 }
@@ -118,11 +120,14 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
         &asked,
         &forms,
         |out| write(out).map(|_| ()),
-        |form| question.schema(form, rows, (options.any_days, options.answer_keys)),
+        |form| question.schema(form, rows, options),
     )?;
     let clear = tables.open(Stored::Clear, None)?;
     let opened = [WayName::Filter, WayName::Cube, WayName::Fetch].map(|way| {
-        let table = tables.open(Stored::Prepared, Some(way))?;
+        let hide =
+            [Facet::Pattern].into_iter().filter(|_| options.encrypted_constants && way == WayName::Filter);
+        let limits = QueryLimits { way: Some(way), hide: hide.collect(), ..QueryLimits::default() };
+        let table = tables.open_within(Stored::Prepared, limits)?;
         // Of few rows there is no cube of many cells.
         let answers = way != WayName::Cube || table.plan(&sql).is_ok();
         Ok(answers.then_some((way, table)))
@@ -228,6 +233,7 @@ mod tests {
             questions,
             any_days: false,
             answer_keys: false,
+            encrypted_constants: false,
             python: None,
         };
         let cases = run(&options).unwrap();

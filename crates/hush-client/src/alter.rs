@@ -30,7 +30,6 @@ use hush_table::manifest::{ChangeKind, MAX_EARLIER_GENERATIONS};
 
 use self::clear::ClearFiles;
 pub use self::error::AlterError;
-use crate::answer_keys;
 use crate::columns::{keys_of, new_secret_id};
 use crate::compact::{CompactOptions, Which, compact, require_recoverable};
 use crate::cube;
@@ -42,6 +41,7 @@ use crate::pins::Pins;
 use crate::place::{Opened, TablePlace};
 use crate::private::PrivateHalf;
 use crate::run_numbers;
+use crate::table_keys;
 
 /// Times that the parts of an alteration are looked for: others may bring back what was written anew.
 const MOST_ROUNDS: u32 = 20;
@@ -289,7 +289,7 @@ impl Edit for Begin<'_> {
         (next.sealed_columns, next.unsealed) = (columns.sealed_columns, columns.unsealed);
         next.forget_lengths();
         mark_incomplete(&mut next, &half);
-        answer_keys::forget_others(&mut next, &half);
+        table_keys::forget_others(&mut next, &half);
         if next.generations.iter().any(|generation| generation.incomplete) {
             require_recoverable(present)?;
         }
@@ -336,7 +336,7 @@ impl Edit for Finish<'_> {
         let half = PrivateHalf { schema, encodings, pending: None, sealed, cubes, next_cube, runs, next_run };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);
-        answer_keys::forget_others(&mut next, &half);
+        table_keys::forget_others(&mut next, &half);
         next.sealed_schema = self.offered.seal(&half, keys_of(self.owner, &next))?;
         next.record(ChangeKind::Alter, 0, 0);
         Ok(Next::Version(Box::new(next)))

@@ -6,6 +6,7 @@
 
 mod cells;
 mod clear;
+mod constants;
 mod filtered;
 mod gathered;
 mod groups;

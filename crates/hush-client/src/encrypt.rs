@@ -31,7 +31,6 @@ pub(crate) use self::memory::{PROGRAM_BYTES, TEXT_BYTES};
 #[cfg(test)]
 pub(crate) use self::parted::encrypt_parts;
 pub(crate) use self::rows::{Rows, check_memory, flow_of};
-use crate::answer_keys;
 use crate::chunk::{ChunkPlan, Encrypted};
 use crate::error::ClientError;
 use crate::pins::Pins;
@@ -39,6 +38,7 @@ use crate::prepare::Preparer;
 use crate::private::PrivateHalf;
 use crate::roots::{DomainKeys, open_roots, seal_roots};
 use crate::scheme::Scheme;
+use crate::table_keys;
 use crate::tokens::Tokens;
 use hush_remote::Progress;
 
@@ -99,7 +99,7 @@ impl Encryption<'_> {
         }
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
         let keys = DomainKeys::derive(of_domain, &half.encodings, &half.first_numbered())?;
-        let made = answer_keys::made(&keys.columns, schema, identity.encryption)?;
+        let made = table_keys::made(&keys.columns, schema, identity.encryption)?;
         let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_prepared(half);
         let plan = plan.with_tokens(Arc::new(Tokens::of(self.owner, schema)));
         let maker = plan.prepare.maker(of_domain.cube_pads(), of_domain.run_seal());
@@ -126,7 +126,8 @@ impl Encryption<'_> {
         let writer = writer.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         let mut writer = writer.with_prepared(maker.hook());
         let written = made
-            .map_or(Ok(()), |(of_answers, object)| Ok(writer.put_keys(of_answers, object)?))
+            .into_iter()
+            .try_for_each(|(keys, object)| Ok(writer.put_keys(keys, object)?))
             .and_then(|()| {
                 self.write_chunks(&rows, (&plan, &maker), flow, &mut writer, recorder.as_mut(), progress)
             });

@@ -17,7 +17,6 @@ use hush_table::{Manifest, PartEntry};
 use serde_json::{Value, json};
 
 use crate::account::{AnswerCounts, Phases};
-use crate::answer_keys;
 use crate::ask::Outcome;
 use crate::copy;
 use crate::cube;
@@ -26,6 +25,7 @@ use crate::machine::ProfileInUse;
 use crate::private::PrivateHalf;
 use crate::run;
 use crate::table::{Costs, Evaluator, OwnedTable};
+use crate::table_keys;
 use hush_system::memory::peak_resident_bytes;
 
 /// Version of the JSON of [`Explanation`] and [`Analysis`].
@@ -313,7 +313,8 @@ fn shape(manifest: &Manifest, half: &PrivateHalf) -> TableShape {
         cubes: cube::spreads(manifest, half),
         runs: run::spreads(manifest, half),
         has_deleted: manifest.living_rows() < manifest.rows,
-        powers: answer_keys::present(manifest, half).collect(),
+        powers: table_keys::of_answers(manifest, half).collect(),
+        constant_keys: table_keys::of_constants(manifest, half).collect(),
     }
 }
 

@@ -17,7 +17,6 @@
 
 mod account;
 mod alter;
-mod answer_keys;
 mod append;
 mod arrays;
 mod ask;
@@ -83,6 +82,7 @@ mod run_numbers;
 mod schema_file;
 mod scheme;
 mod table;
+mod table_keys;
 mod threads;
 mod tokens;
 mod update;

@@ -272,6 +272,7 @@ fn made_up_key(ring: &Ring, set: &'static ParamSet, columns: usize) -> Result<De
         measures: Vec::new(),
         filter_factors: None,
         answer_keys: false,
+        constant_keys: false,
         edge: true,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -330,6 +330,17 @@ pub enum PlanFault {
         /// Most columns.
         limit: usize,
     },
+    /// Encrypted constants that are none.
+    #[error("its encrypted constants are no ciphertext over the modulus chain of the table's keys")]
+    Constants,
+    /// A condition with encrypted constants over a chain that is not for its columns, or has too few levels for it.
+    #[error(
+        "its encrypted constants are over a chain of keys that is not for its columns, or has too few levels"
+    )]
+    ComputedLevels,
+    /// A sum, by its position, that the condition with encrypted constants does not decide.
+    #[error("sum {0} is no multiple of the condition with encrypted constants")]
+    NotComputed(usize),
     /// A sum of products without a width for each of its components.
     #[error("sum {sum} has {expected} components and names the bits of {found}")]
     ProductBits {
@@ -492,10 +503,10 @@ impl PlanFault {
             Self::Condition { .. } => "HUSH-E008",
             Self::UnknownEncoding { .. } => "HUSH-E010",
             Self::WrongLayout { .. } => "HUSH-E011",
-            Self::MixedProgram { .. } | Self::MixedProducts { .. } => "HUSH-E012",
+            Self::MixedProgram { .. } | Self::MixedProducts { .. } | Self::NotComputed(_) => "HUSH-E012",
             Self::ClearProgram { .. } => "HUSH-E013",
-            Self::Degree { .. } | Self::ProductDegree { .. } => "HUSH-E014",
-            Self::Constant { .. } => "HUSH-E015",
+            Self::Degree { .. } | Self::ProductDegree { .. } | Self::ComputedLevels => "HUSH-E014",
+            Self::Constant { .. } | Self::Constants => "HUSH-E015",
             Self::RoundedBits { .. } | Self::ProductBits { .. } => "HUSH-E017",
             Self::Scale { .. } => "HUSH-E016",
             Self::CubeTask { .. } => "HUSH-E018",

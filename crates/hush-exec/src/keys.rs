@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evaluation keys of a table: read once, compared with the manifest, kept while the version stays the same.
 //!
-//! Sums of products use those for the powers of a secret. No plan uses keys over chains yet; packings over chains will ask for them here.
+//! Sums of products use those for the powers of a secret, conditions with encrypted constants those over a chain.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

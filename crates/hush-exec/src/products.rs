@@ -36,7 +36,7 @@ use crate::job::{Extent, Job};
 use crate::parts::PartSet;
 use crate::scheme::{ProductChunk, ProductTotal, Products, RunningProducts, Scheme};
 
-/// Bytes of bodies that are in memory together, for each thread, unless sums take more: they are still in a cache when they are used.
+/// Bytes of bodies that are in memory together, for each thread, unless sums or encrypted constants take more: they are still in a cache when they are used.
 const PIECE_BYTES: u64 = 8 << 20;
 /// Most parts that are open at a time, if there are not as many threads.
 const MAX_OPEN: usize = 64;
@@ -65,10 +65,11 @@ pub(crate) fn run<S: Scheme>(job: &Job, task: &ProductsTask) -> Result<Vec<u8>, 
         None => products,
         Some(grouped) => products.in_groups(grouped.groups.count())?,
     };
-    check_memory::<S>(job, &products, grouped.as_ref().map(|grouped| grouped.groups.count()))?;
     let covered = covered(&runs, &job.parts);
     let clear_bytes = grouped.as_ref().map_or(0, |grouped| grouped.clear.len());
     check_answer_size::<S>(job, (&products, 1), (covered.len(), clear_bytes), job.extent, &job.parts)?;
+    let products = job.workers.install(|| products.with_constants(job))?;
+    check_memory::<S>(job, &products, grouped.as_ref().map(|grouped| grouped.groups.count()))?;
     let counting = Counting::new(job, masks, grouped.as_ref().map(|grouped| &grouped.groups));
     let work =
         Work::<S> { job, products: &products, counting: &counting, done: BTreeMap::new(), running: None };
@@ -115,7 +116,9 @@ impl Grouped {
 fn check_memory<S: Scheme>(job: &Job, products: &Products, groups: Option<usize>) -> Result<(), ExecError> {
     let threads = job.workers.threads();
     let memory = Running::<S>::memory_bytes(products, threads)?.saturating_add(products.chunk_bytes());
-    let room = job.limits.memory_bytes / 2;
+    // What encrypted constants take is there already.
+    let condition = products.condition_bytes();
+    let room = job.limits.memory_bytes.saturating_sub(condition) / 2;
     match groups {
         _ if memory <= room => Ok(()),
         Some(count) if count > 1 => {
@@ -210,7 +213,13 @@ impl<S: Scheme> Work<'_, S> {
     /// Bytes of a piece. Every sum is read and written once for a piece: one of twice the bytes of all sums keeps that below the reading of bodies.
     fn piece_bytes(&self, threads: u64) -> u64 {
         let sums = Total::<S>::memory_bytes(self.products);
-        let most = self.job.limits.memory_bytes / PIECE_SHARE;
+        let limit = self.job.limits.memory_bytes;
+        let condition = self.products.condition_bytes();
+        if condition > 0 {
+            // Constants are read once for the chunks of a piece, and take longer than these if they are few.
+            return limit.saturating_sub(condition) / 2;
+        }
+        let most = limit / PIECE_SHARE;
         PIECE_BYTES.saturating_mul(threads).max(sums.saturating_mul(2)).min(most)
     }
 

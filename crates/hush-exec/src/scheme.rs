@@ -5,6 +5,7 @@
 //! between a plan and its answer is generic over [`Scheme`]: loops over rows are compiled for each scheme, and no other code
 //! asks which scheme it is.
 
+mod computed;
 mod lattice;
 mod noop;
 mod products;

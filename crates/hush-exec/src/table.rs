@@ -11,7 +11,7 @@ use hush_params::ParamSet;
 use hush_plan::EncodingId;
 use hush_ring::Ring;
 use hush_rlwe::{Body, BodyId, BodyKind, PowerKeys, UncheckedBody};
-use hush_table::manifest::PartPlace;
+use hush_table::manifest::{KeyEntry, KeyKind, PartPlace};
 use hush_table::part::{FileKind, Zones};
 use hush_table::{
     CHUNK_ROWS, Digest, EncryptedPart, Manifest, PartEntry, Projection, SignedManifest, StoredCube,
@@ -140,6 +140,26 @@ impl Snapshot {
         memory_bytes: u64,
     ) -> Result<Arc<PowerKeys>, ExecError> {
         self.powers.get((&self.store, self.manifest()), ring, degree, memory_bytes)
+    }
+
+    /// The keys for conditions with encrypted constants over a chain of this name, with this plaintext modulus, loaded once.
+    ///
+    /// # Errors
+    /// [`ExecError::NoKeys`] where there are none, or rows under other secrets than theirs; otherwise as [`KeyCache::get`].
+    pub(crate) fn constant_keys(
+        &self,
+        (params, unit): (&str, u64),
+        memory_bytes: u64,
+    ) -> Result<Arc<LoadedKeys>, ExecError> {
+        let manifest = self.manifest();
+        // They are of the first domain's secret.
+        let is_of_first = manifest.domains().iter().all(|domain| *domain == 0);
+        let is_meant = |entry: &&KeyEntry| {
+            entry.params == params && entry.unit == unit && entry.kind == KeyKind::Relinearisation
+        };
+        let found = manifest.keys.iter().find(is_meant).filter(|_| is_of_first);
+        let secret = found.ok_or(ExecError::NoKeys)?.secret;
+        self.keys(&KeySet { params: params.to_owned(), unit, secret }, memory_bytes)
     }
 
     /// Evaluation keys over a chain, loaded once.

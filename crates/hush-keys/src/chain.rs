@@ -8,8 +8,8 @@
 //! Independent of secrets, errors and messages.
 
 use hush_ring::{
-    Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Poly, RandomnessError, Ring, RingLimb, SecretRng,
-    TERNARY_BYTES, UniformSeed, Wiped, Words, sample_errors, sample_ternary,
+    Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Poly, RandomnessError, Ring, RingError, RingLimb,
+    SecretRng, TERNARY_BYTES, UniformSeed, Wiped, Words, sample_errors, sample_ternary,
 };
 use hush_rlwe::{EvaluationKeys, KeySwitchKey, PublicKey, RlweCiphertext, SeededCiphertext, inverse_element};
 use zeroize::{Zeroize, Zeroizing};
@@ -35,6 +35,15 @@ impl ChainSecret {
 
     pub(crate) fn sample(chain: &Chain, id: [u8; 16], rng: &mut SecretRng) -> Self {
         Self { chain: chain.clone(), secret: SecretKey::sample(chain.key_ring(), id, rng) }
+    }
+
+    /// The secret of a table's stored columns, over the chain whose keys go with their ring: the same polynomial over every prime of the chain. That
+    /// the parameter set counts the chain's special primes ([`hush_params::ParamSet::special`]) is for the caller to see to.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`] unless both have one degree.
+    pub fn of(secret: &SecretKey, chain: &Chain) -> Result<Self, RingError> {
+        Ok(Self { chain: chain.clone(), secret: secret.over(chain.key_ring())? })
     }
 
     /// The chain.

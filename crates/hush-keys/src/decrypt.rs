@@ -192,7 +192,7 @@ pub(crate) fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Result<P
 }
 
 /// The phase of any number of components: as [`phase`].
-fn phase_of(secret: &SecretKey, components: &[Poly<Eval>]) -> Result<Phases, DecryptError> {
+pub(crate) fn phase_of(secret: &SecretKey, components: &[Poly<Eval>]) -> Result<Phases, DecryptError> {
     let words = phase_words(secret, components)?;
     let mut phases = Phases(Vec::with_capacity(secret.ring().degree()));
     phases.lift(secret.ring(), &words, secret.ring().degree());

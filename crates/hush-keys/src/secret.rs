@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! RLWE secrets: uniform ternary polynomials.
 
-use hush_ring::{Ring, SecretRng, TERNARY_BYTES, sample_ternary};
+use hush_ring::{Ring, RingError, SecretRng, TERNARY_BYTES, sample_ternary};
 use zeroize::{Zeroize, Zeroizing};
 
 /// A secret polynomial `s` with coefficients in `{−1, 0, 1}`, in both domains.
@@ -25,6 +25,23 @@ impl SecretKey {
         rng.fill(&mut random);
         let mut small = vec![0_i8; degree].into_boxed_slice();
         sample_ternary(ring.cpu(), &random, &mut small);
+        Self::of_small(ring, label, small)
+    }
+
+    /// The same polynomial over another ring of its degree.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`] for another degree.
+    pub(crate) fn over(&self, ring: &Ring) -> Result<Self, RingError> {
+        if ring.degree() != self.ring.degree() {
+            let (left, right) = (self.ring.param_code(), ring.param_code());
+            return Err(RingError::RingMismatch { left, right });
+        }
+        Ok(Self::of_small(ring, self.label, self.small.clone()))
+    }
+
+    fn of_small(ring: &Ring, label: [u8; 16], small: Box<[i8]>) -> Self {
+        let degree = ring.degree();
         let wide: Zeroizing<Vec<i64>> = Zeroizing::new(small.iter().map(|&s| i64::from(s)).collect());
         let mut eval = vec![0_u64; ring.poly_words()].into_boxed_slice();
         for (limb, words) in ring.limbs().iter().zip(eval.chunks_exact_mut(degree)) {

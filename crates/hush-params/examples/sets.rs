@@ -9,7 +9,8 @@ use hush_params::{ChainError, presets};
 fn main() -> Result<(), ChainError> {
     let words = |primes: &[u64]| primes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     for set in presets() {
-        println!("{} {} {} {}", set.name(), set.code(), set.degree(), words(set.moduli()));
+        let all = [set.moduli(), set.special()].concat();
+        println!("{} {} {} {}", set.name(), set.code(), set.degree(), words(&all));
     }
     for preset in chain_presets() {
         let chain = preset.params()?;

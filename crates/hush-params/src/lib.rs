@@ -21,4 +21,6 @@ pub mod size;
 pub use chain::{ChainError, ChainParams, DefinitionFault, Level};
 pub use fingerprint::Fingerprint;
 pub use params::{Definitions, Named, Params};
-pub use presets::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, ParamsError, preset, presets};
+pub use presets::{
+    PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, ParamsError, preset, presets, presets_without_keys,
+};

@@ -10,6 +10,7 @@
 //! In the leveled schemes products follow products; they would lose half their budget to that worst case:
 //! [`NoiseModel`] states their own model.
 
+mod expanded;
 mod leveled;
 mod phase;
 mod product;
@@ -19,6 +20,7 @@ pub mod release;
 mod relinearised;
 mod rounded;
 
+pub use expanded::expanded;
 pub use leveled::{NoiseModel, Operands, View, key_switch_log2, public_encryption_log2};
 pub use phase::{Deviations, Norms, PhaseNoise};
 pub use product::{product_bits, rounded_product_phase_log2, secret_power_norm};

@@ -5,7 +5,7 @@
 use crate::Fingerprint;
 use crate::chain::DefinitionFault;
 use crate::chain::presets::{self as chains, ChainPreset, chain_presets};
-use crate::primes::{BITS_32, BITS_45, BITS_46 as Q46};
+use crate::primes::{BITS_32, BITS_45, BITS_46 as Q46, UNIT_PRIMES};
 use crate::security::{SecurityLevel, max_log_q};
 
 /// A validated ring: degree and ciphertext primes. Obtained from [`preset`], never assembled by hand.
@@ -15,6 +15,8 @@ pub struct ParamSet {
     code: u16,
     degree: u32,
     moduli: &'static [u64],
+    /// Primes of keys under the same secret, beside those of ciphertexts.
+    special: &'static [u64],
     /// log2 of the cost of the best attack, in hundredths, rounded down.
     attack_log2_hundredths: u32,
 }
@@ -96,6 +98,11 @@ impl ParamSet {
     pub fn moduli(&self) -> &'static [u64] {
         self.moduli
     }
+    /// The primes that evaluation keys under the same secret have beside those of ciphertexts: the special ones of the chain that goes with the set.
+    /// None where there are no such keys.
+    pub fn special(&self) -> &'static [u64] {
+        self.special
+    }
     /// Number of limbs, ℓ + 1.
     pub fn limb_count(&self) -> usize {
         self.moduli.len()
@@ -104,13 +111,21 @@ impl ParamSet {
     pub fn log_q(&self) -> f64 {
         self.moduli.iter().map(|q| (*q as f64).log2()).sum()
     }
-    /// ⌈log2 Q⌉, the figure that the security table is asked with.
+    /// ⌈log2 Q⌉.
     pub fn log_q_ceil(&self) -> u32 {
         self.log_q().ceil() as u32
     }
+    /// log2 of the modulus under which anything about a secret is published: `Q` times the special primes.
+    pub fn log_qp(&self) -> f64 {
+        self.moduli.iter().chain(self.special).map(|q| (*q as f64).log2()).sum()
+    }
+    /// Its ceiling, the figure that the security table is asked with.
+    pub fn log_qp_ceil(&self) -> u32 {
+        self.log_qp().ceil() as u32
+    }
     /// Labelled security in bits (at least 128 for every preset).
     pub fn security_bits(&self) -> u32 {
-        crate::security::security_bits(self.degree, self.log_q_ceil()).unwrap_or(0)
+        crate::security::security_bits(self.degree, self.log_qp_ceil()).unwrap_or(0)
     }
     /// log2 of the cost of the best attack on one column: the smallest of uSVP, BDD and dual hybrid by the lattice estimator, which
     /// `tools/estimate.py` repeats.
@@ -144,13 +159,18 @@ impl ParamSet {
     }
     /// Whether the set is within the table at 128 bits.
     pub fn is_secure(&self) -> bool {
-        max_log_q(self.degree, SecurityLevel::Bits128).is_some_and(|max| self.log_q_ceil() <= max)
+        max_log_q(self.degree, SecurityLevel::Bits128).is_some_and(|max| self.log_qp_ceil() <= max)
     }
 }
 
-/// All presets, smallest ring first.
+/// All presets, smallest ring first; last those with special primes.
 pub fn presets() -> &'static [ParamSet] {
     PRESETS
+}
+
+/// The presets whose secrets have no keys over further primes: all but those that a schema has to ask for.
+pub fn presets_without_keys() -> impl Iterator<Item = &'static ParamSet> {
+    PRESETS.iter().filter(|set| set.special().is_empty())
 }
 
 /// Finds a preset by its name.
@@ -215,7 +235,20 @@ const fn set(
     moduli: &'static [u64],
     attack_log2_hundredths: u32,
 ) -> ParamSet {
-    ParamSet { name, code, degree, moduli, attack_log2_hundredths }
+    ParamSet { name, code, degree, moduli, special: &[], attack_log2_hundredths }
+}
+
+/// A set with keys under its secrets: one special prime and so many others, of a list that the chain takes in the same order. The cost of an attack is
+/// that with all of them.
+const fn set_with_keys(
+    name: &'static str,
+    code: u16,
+    degree: u32,
+    (primes, count): (&'static [u64], usize),
+    attack_log2_hundredths: u32,
+) -> ParamSet {
+    let (special, rest) = primes.split_at(1);
+    ParamSet { name, code, degree, moduli: rest.split_at(count).0, special, attack_log2_hundredths }
 }
 
 /// Code 3 was a set of three primes of 35 bits. The attack on it cost 2^130.3: too little for some column of five.
@@ -227,6 +260,8 @@ static PRESETS: &[ParamSet] = &[
     set("n13_q4x46_sec128_v1", 5, 8192, Q46.split_at(4).0, 15_075),
     set("n14_q5x46_sec128_v1", 6, 16384, Q46.split_at(5).0, 25_666),
     set("n14_q6x46_sec128_v1", 7, 16384, Q46.split_at(6).0, 20_855),
+    // Last: whoever takes the first of equals, or the smallest, has no use for its keys.
+    set_with_keys("n14_q5x46u_sec128_v1", 9, 16384, (&UNIT_PRIMES, 5), 20_855),
 ];
 
 #[cfg(test)]
@@ -246,6 +281,22 @@ mod tests {
                 assert!((30.0..46.95).contains(&bits));
             }
         }
+    }
+
+    /// The chain's primes in the chain's order, and no label beyond the chain's.
+    #[test]
+    fn sets_with_keys_are_the_top_levels_of_their_chains() {
+        let with_keys: Vec<_> = presets().iter().filter(|set| !set.special().is_empty()).collect();
+        assert_eq!(with_keys.len(), 1);
+        let (set, preset) = (with_keys[0], chain_preset("n14_q5p1x46u_d1_sec192_v1").unwrap());
+        let chain = preset.params().unwrap();
+        assert_eq!((set.moduli(), set.special()), (chain.universe(), chain.special()));
+        assert_eq!((set.degree(), set.log_qp_ceil()), (chain.degree(), chain.log_qp_ceil()));
+        assert_eq!(set.security_bits(), preset.security().bits());
+        assert!(set.moduli().iter().chain(set.special()).all(|q| q % 65_537 == 1));
+        let wide = super::preset("n14_q6x46_sec128_v1").unwrap();
+        assert!(set.log_qp() < wide.log_q() && set.attack_log2() == wide.attack_log2());
+        assert!(wide.special().is_empty() && wide.log_qp() == wide.log_q());
     }
 
     /// One prime more than a ring has room for, and a ring too small for any.

@@ -105,6 +105,22 @@ pub(crate) const BITS_46: [u64; 40] = [
     0x3fff_fb0e_0001,
 ];
 
+/// The plaintext modulus of filters, which [`UNIT_PRIMES`] are 1 modulo.
+pub const UNIT_OF: u64 = 65_537;
+
+/// The largest primes below `2^46` that are `1 mod 2^17` and `1 mod 65537`, in falling order. Dividing a BGV ciphertext by one of them leaves its
+/// message modulo `t = 65537` as it is: the factor `q⁻¹ mod t` is 1.
+pub const UNIT_PRIMES: [u64; 8] = [
+    0x3ff8_3ff8_0001,
+    0x3fec_3fec_0001,
+    0x3fe6_3fe6_0001,
+    0x3fc0_3fc0_0001,
+    0x3f96_3f96_0001,
+    0x3f8c_3f8c_0001,
+    0x3f80_3f80_0001,
+    0x3f60_3f60_0001,
+];
+
 const TABLE: [&[u64]; 18] = [
     &[
         0x3ffc_0001,
@@ -389,5 +405,43 @@ mod tests {
             [(26, 1), (27, 1)]
         );
         assert!(primes_of(SMALLEST_BITS - 1).is_empty() && primes_of(LARGEST_BITS + 1).is_empty());
+    }
+
+    /// All of the numbers of this form from `2^46` down to the last of the list that are prime, and no other.
+    #[test]
+    fn primes_that_keep_messages_are_the_largest_of_their_form() {
+        let step = (1 << 17) * UNIT_OF;
+        let below = 1_u64 << 46;
+        let last = UNIT_PRIMES[UNIT_PRIMES.len() - 1];
+        let numbers = (0..).map(|index| (below - 1) / step * step + 1 - index * step);
+        let found: Vec<u64> =
+            numbers.take_while(|number| *number >= last).filter(|number| is_prime(*number)).collect();
+        assert_eq!(found, UNIT_PRIMES);
+        for prime in UNIT_PRIMES {
+            assert_eq!((prime >> 45, prime % (1 << 17), prime % UNIT_OF), (1, 1, 1));
+            assert!(!BITS_46.contains(&prime));
+        }
+        assert!(is_prime(UNIT_OF) && !is_prime(UNIT_OF * 257) && !is_prime(step + 2));
+    }
+
+    /// Miller and Rabin with the bases that decide every number below 2^64.
+    fn is_prime(number: u64) -> bool {
+        let product = |x: u64, y: u64| (u128::from(x) * u128::from(y) % u128::from(number)) as u64;
+        let power = |base: u64, exponent: u64| {
+            (0..64).rev().fold(1, |power, bit| {
+                let square = product(power, power);
+                if exponent >> bit & 1 == 1 { product(square, base) } else { square }
+            })
+        };
+        let twos = (number - 1).trailing_zeros();
+        [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37].iter().all(|&base| {
+            let mut x = power(base, (number - 1) >> twos);
+            let mut is_witness = x != 1;
+            for _ in 0..twos {
+                is_witness &= x != number - 1;
+                x = product(x, x);
+            }
+            !is_witness
+        })
     }
 }

@@ -52,6 +52,12 @@ pub fn evaluation_key_bytes(chain: &ChainParams) -> usize {
     ELEMENT_BYTES + SEED_BYTES + chain.digit_count() * key_poly_bytes(chain)
 }
 
+/// Bytes of an object of one fresh ciphertext at the top level of a chain: a seed and a body.
+pub fn fresh_ciphertext_bytes(chain: &ChainParams) -> usize {
+    let limb = |q: &u64| packed_bytes(chain.degree(), 64 - q.leading_zeros());
+    CHAIN_OVERHEAD_BYTES + SEED_BYTES + chain.universe().iter().map(limb).sum::<usize>()
+}
+
 /// Bytes of an object of `count` evaluation keys; at most `u64::MAX`.
 pub fn evaluation_keys_bytes(chain: &ChainParams, count: u32) -> u64 {
     let keys = u64::from(count).saturating_mul(evaluation_key_bytes(chain) as u64);

@@ -66,7 +66,7 @@ fn the_estimates_are_those_that_programs_use() {
     };
     for set in presets() {
         let row = &page[set.name()];
-        assert_eq!(row[..3], [set.code().to_string(), set.degree().to_string(), down(set.log_q())]);
+        assert_eq!(row[..3], [set.code().to_string(), set.degree().to_string(), down(set.log_qp())]);
         assert_eq!(smallest(row), set.attack_log2(), "{}", set.name());
     }
     for preset in chain_presets() {

@@ -12,19 +12,23 @@
 mod altered;
 mod cells;
 mod code;
+mod computed;
 mod condition;
 mod grain;
 mod lanes;
 mod search;
 mod term;
 
-use hush_params::{ParamSet, noise, presets};
+use hush_params::{ParamSet, noise, presets_without_keys};
 use sqlparser::ast::Expr;
 
 pub use altered::{altered, forget_lost};
 pub(crate) use cells::SumOfCells;
 use cells::{flag_of_cell, sums_of_cells};
 pub use code::Code;
+pub(crate) use code::Inner;
+pub(crate) use computed::Computed;
+pub use computed::{MAX_CONSTANTS, chain_of_constants};
 use condition::CodedColumns;
 pub(crate) use condition::{decide, text_of};
 pub(crate) use lanes::without_spanned;
@@ -71,6 +75,8 @@ pub struct FilterShape {
     limb_bits: u8,
     /// Factors of products, where the schema says it.
     declared_factors: Option<u8>,
+    /// Whether there are keys for conditions with encrypted constants.
+    has_constant_keys: bool,
 }
 
 impl FilterShape {
@@ -102,6 +108,7 @@ impl FilterShape {
             lanes,
             limb_bits: bits_of_limbs(elements.clamp(ELEMENTS.0, ELEMENTS.1)),
             declared_factors: schema.filter_factors,
+            has_constant_keys: schema.constant_keys,
         };
         let found = shape.quantities().len();
         if found > MAX_FILTER_COLUMNS {
@@ -146,14 +153,18 @@ impl FilterShape {
     /// The parameter set: with the fewest bytes for a value of those that hold a condition on every column times a measure, or products of
     /// as many factors as are declared, or of [`USUAL_DEGREE`], where that is less; with room for a mask of clear columns where a set of the same ring
     /// has it and no number of factors is declared.
+    /// With keys for encrypted constants it is the one that there are keys for.
     pub(crate) fn set(&self) -> Option<&'static ParamSet> {
+        if self.has_constant_keys {
+            return computed::ring();
+        }
         let fits = |set: &&ParamSet, is_masked: bool| {
             let space = space_of(set);
             let bound = self.phase_log2(space);
             let mask = if is_masked { mask_log2(space) } else { 0.0 };
             bound + mask + (ELEMENTS.1 as f64).log2() <= set.log_q() - 1.0
         };
-        let possible = || presets().iter().filter(|set| set.security_bits() >= 128 && has_slots(set));
+        let possible = || presets_without_keys().filter(|set| set.security_bits() >= 128 && has_slots(set));
         let smallest = |is_masked| {
             let fitting = possible().filter(|set| fits(set, is_masked));
             fitting.min_by(|one, other| bytes_of_value(one).total_cmp(&bytes_of_value(other)))
@@ -177,7 +188,7 @@ impl FilterShape {
 
 /// The ring and the plaintext modulus of filters.
 pub(crate) fn space_of(set: &ParamSet) -> Space {
-    Space { degree: set.degree(), t_log2: (FILTER_PRIME as f64).log2() }
+    Space { degree: set.degree(), t_log2: (FILTER_PRIME as f64).log2(), computed_log2: 0.0 }
 }
 
 /// The largest degree in the secret of a product of stored values that a set holds, and so the highest power that keys are made for: at least 2.
@@ -232,7 +243,14 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
         Protection::Decide | Protection::Drop | Protection::Encrypt | Protection::JoinKey => None,
     });
     let checked = fault.map_or_else(|| FilterShape::of(schema), Err).and_then(|shape| {
-        if schema.answer_keys && shape.is_empty() { Err(FilterFault::KeysOfNothing) } else { Ok(()) }
+        if !shape.is_empty() {
+            return Ok(());
+        }
+        match (schema.answer_keys, schema.constant_keys) {
+            (true, _) => Err(FilterFault::KeysOfNothing { option: "answer_keys" }),
+            (_, true) => Err(FilterFault::KeysOfNothing { option: "constant_keys" }),
+            _ => Ok(()),
+        }
     });
     checked.map_err(|fault| SchemaError::Filter { fault })
 }
@@ -274,6 +292,8 @@ impl Needs {
 }
 
 const OTHER_CONDITION: &str = "its condition is not made of clear conditions and comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
+const CLEAR_CONSTANTS: &str = "its condition is not of columns for \"filter\" alone, and what clear columns decide would show its constants";
+const NO_CONSTANTS: &str = "it has no condition whose constants could be hidden";
 const NO_ROW: &str = "no row can match its condition";
 pub(crate) const OTHER_SUMS: &str =
     "it is not made of sums of what the schema measures, in groups of columns for \"filter\"";
@@ -284,6 +304,8 @@ pub(crate) struct Asked {
     pub(crate) filter: Option<Expr>,
     /// The polynomial of the rest.
     pub(crate) condition: Term,
+    /// That condition, where its constants are encrypted.
+    pub(crate) computed: Option<Computed>,
     /// The clear conditions that it names by their places here.
     pub(crate) masks: Vec<Expr>,
     /// Names of the clear columns that the rest reads: rows are grouped by them.
@@ -304,16 +326,19 @@ pub(crate) struct Asked {
 pub(crate) fn compile(
     schema: &Schema,
     shape: &FilterShape,
-    (query, round): (&Query, Option<&Round>),
+    (query, round, hides): (&Query, Option<&Round>, bool),
     rows: u64,
 ) -> Result<Asked, &'static str> {
     let conditions = query.filter.iter().flat_map(conjuncts);
     let (clear, hidden): (Vec<&Expr>, Vec<&Expr>) =
         conditions.partition(|condition| matches!(encrypted_in(schema, condition, Clause::Where), Ok(None)));
+    if hides && !clear.is_empty() {
+        return Err(CLEAR_CONSTANTS);
+    }
     let mut masks = Vec::new();
     let mut polynomial = |members: &[&Expr]| match members.iter().copied().cloned().reduce(and) {
         Some(condition) => {
-            let columns = CodedColumns { schema, codes: &shape.codes };
+            let columns = CodedColumns { schema, codes: &shape.codes, hides: false };
             condition::polynomial(columns, &condition, &mut masks).ok_or(OTHER_CONDITION)
         }
         None => Ok(Term::Constant(1)),
@@ -330,7 +355,8 @@ pub(crate) fn compile(
     let choices: [&dyn Fn(&String) -> bool; 3] = [&is_key, &|name| is_key(name) || is_free(name), &is_used];
     let (declared, cube, keys, on_cells) = choices
         .into_iter()
-        .find_map(|is_axis| on_cells((schema, shape), (&rest, &hidden, round), rows, is_axis))
+        .take(if hides { 1 } else { 3 })
+        .find_map(|is_axis| on_cells((schema, shape), (&rest, &hidden, round, hides), rows, is_axis))
         .ok_or(OTHER_SUMS)?;
     // What the columns of cells decide leaves cells out, and takes no factor.
     let is_of_cells = |member: &Expr| {
@@ -339,8 +365,17 @@ pub(crate) fn compile(
             && cube.axes.iter().all(|axis| axis.is_exact() || is_constant(axis, member))
     };
     let (of_cells, of_rows): (Vec<&Expr>, Vec<&Expr>) =
-        hidden.into_iter().partition(|member| is_of_cells(member));
-    let (condition, of_cells) = (polynomial(&of_rows)?, polynomial(&of_cells)?);
+        hidden.into_iter().partition(|member| !hides && is_of_cells(member));
+    let whole = of_rows.iter().copied().cloned().reduce(and).filter(|_| hides);
+    let columns = CodedColumns { schema, codes: &shape.codes, hides };
+    let computed =
+        whole.map(|whole| condition::computed(columns, &whole).ok_or(CLEAR_CONSTANTS)).transpose()?;
+    let of_rows = match &computed {
+        Some(computed) => Term::Computed(computed.padding()),
+        None if hides => return Err(NO_CONSTANTS),
+        None => polynomial(&of_rows)?,
+    };
+    let (condition, of_cells) = (of_rows, polynomial(&of_cells)?);
     match condition {
         // A formula that reads nothing would tell the server so.
         Term::Constant(0) => return Err(NO_ROW),
@@ -359,19 +394,23 @@ pub(crate) fn compile(
     let cells = sums_of_cells((shape, &cube), &left, condition.degree() > 0).ok_or(OTHER_SUMS)?;
     let filter = clear.into_iter().cloned().reduce(and);
     let by = declared.by;
-    Ok(Asked { filter, condition, masks, keys, by, shape: cube, cells, on_cells })
+    Ok(Asked { filter, condition, computed, masks, keys, by, shape: cube, cells, on_cells })
 }
 
 /// A query without its condition, on the cells of some of the columns that have flags, in each group of the clear columns that it reads.
 fn on_cells(
     (schema, shape): (&Schema, &FilterShape),
-    (query, conditions, round): (&Query, &[&Expr], Option<&Round>),
+    (query, conditions, round, hides): (&Query, &[&Expr], Option<&Round>, bool),
     rows: u64,
     is_axis: &dyn Fn(&String) -> bool,
 ) -> Option<(Cube, CubeShape, Vec<String>, OnCells)> {
     let by = schema.all_filters().into_iter().filter(|by| is_axis(&by.column));
     let in_round = |by: &Dimension| round.and_then(|round| round.dimension(&by.column));
-    let by = by.map(|by| in_round(&by).unwrap_or_else(|| grain::coarsest(schema, query, conditions, by)));
+    let by = by.map(|by| match hides {
+        // How coarse cells may be hangs on constants.
+        true => by,
+        false => in_round(&by).unwrap_or_else(|| grain::coarsest(schema, query, conditions, by)),
+    });
     let by: Vec<Dimension> = by.collect();
     let mut cube = cells_of(schema, shape, &by)?;
     round.into_iter().for_each(|round| round.mark(&mut cube));

@@ -40,6 +40,12 @@ pub fn of_table(schema: &Schema, encodings: &[PrivateEncoding], rows: u64) -> Le
                 .to_owned(),
         );
     }
+    if schema.constant_keys {
+        table.push(
+            "the square of one secret and rearrangements of it, encrypted under it: keys for conditions with encrypted constants, which are taken to tell nothing (circular security)"
+                .to_owned(),
+        );
+    }
     if encodings.iter().any(|encoding| encoding.quantity.marks_missing()) {
         table.push("by their width, that some quantities may mark missing values".to_owned());
     }

@@ -2,6 +2,7 @@
 //! The physical plan of a query. [`ServerPlan`] is serialised (JSON, small, no values of protected columns) and sent;
 //! [`OwnerPlan`] stays with the owner and says how answers become a result.
 
+mod computed;
 mod owner;
 mod predicate;
 mod products;
@@ -13,6 +14,7 @@ mod server;
 pub use crate::aggregates::{
     Fraction, JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
 };
+pub use computed::{ComputedCondition, Formula};
 pub use owner::{
     CellsQuery, FilteredSum, FilteredSums, HiddenSums, JointMoments, LinearForm, Moment, OutputType,
     OwnColumn, OwnQuery, OwnerAggregate, OwnerPlan, OwnerProgram, PlacedSums, ProductMoments, ProgramOutput,

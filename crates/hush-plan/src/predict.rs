@@ -24,7 +24,7 @@ mod tests;
 mod work;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -79,6 +79,8 @@ pub struct TableShape {
     pub has_deleted: bool,
     /// Of each secret of columns for conditions that there are keys for its identity, and the highest of its powers.
     pub powers: BTreeMap<String, u32>,
+    /// Of each secret of columns for conditions that there are keys for encrypted constants its identity.
+    pub constant_keys: BTreeSet<String>,
 }
 
 /// A column under a seal.

@@ -348,6 +348,8 @@ pub struct Schema {
     pub filter_factors: Option<u8>,
     /// Whether the table has evaluation keys with which a server makes answers to conditions without keys smaller.
     pub answer_keys: bool,
+    /// Whether the table has evaluation keys with which a server computes conditions whose constants are encrypted.
+    pub constant_keys: bool,
     /// Whether devices may append rows that they encrypt with public keys; the parameters then leave room for their noise.
     pub edge: bool,
     /// Whether its secrets can be forgotten: their roots are then in the owner's key file and nowhere else.
@@ -424,6 +426,7 @@ impl Schema {
             measures: Vec::new(),
             filter_factors: None,
             answer_keys: false,
+            constant_keys: false,
             edge: false,
             allow: Shown::ALL,
             ..self.clone()

@@ -70,10 +70,18 @@ pub(crate) fn of_query(
             say(Actor::ServerClear, keep.into_iter().chain(groups).chain(masks).collect());
             let columns = task.columns.len();
             let plural = if task.sums.len() == 1 { "sum" } else { "sums" };
-            let multiply = format!(
-                "combine {columns} encoded columns as the condition says, and add up {} {plural} of products",
-                task.sums.len()
-            );
+            let multiply = match &task.computed {
+                None => format!(
+                    "combine {columns} encoded columns as the condition says, and add up {} {plural} of products",
+                    task.sums.len()
+                ),
+                Some(condition) => format!(
+                    "expand {} encrypted constants, compute the condition on {columns} encoded columns by the table's keys, and add up {} {plural} \
+                     of products",
+                    condition.constant_count(),
+                    task.sums.len()
+                ),
+            };
             let back = "bring each sum back to two polynomials by the table's keys".to_owned();
             let steps = [Some(multiply), task.relinearised.then_some(back)];
             say(Actor::ServerEncrypted, steps.into_iter().flatten().collect());

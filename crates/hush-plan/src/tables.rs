@@ -60,6 +60,7 @@ pub(crate) fn schema(table: &str, columns: Vec<Column>) -> Schema {
         measures: Vec::new(),
         filter_factors: None,
         answer_keys: false,
+        constant_keys: false,
         edge: false,
         erasable: false,
         allow: crate::limits::Shown::ALL,

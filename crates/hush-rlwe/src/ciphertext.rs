@@ -5,7 +5,7 @@
 //! sums of ciphertexts have the sum of the phases, products (tensors, not relinearised) have their product. The
 //! schemes give phases a meaning, so BGV and CKKS share this code without importing each other.
 
-use hush_ring::{Eval, ExpandLabel, Poly, Ring, RingError, UniformSeed, Words};
+use hush_ring::{Eval, ExpandLabel, Poly, Ring, RingError, RingLimb, UniformSeed, Words};
 
 use crate::{Body, RlweError};
 
@@ -121,6 +121,37 @@ impl RlweCiphertext {
             component.mul_scalars_assign(scalars)?;
         }
         Ok(self)
+    }
+
+    /// The components over a ring with further primes, and the phase times their product: `Q/Q'` for this modulus `Q'`.
+    ///
+    /// # Math
+    /// `Q/Q'·c_i` is zero modulo the further primes, and needs no lift of `c_i`. Where these primes are 1 modulo the plaintext modulus, messages stay what
+    /// they are. The phase is as large in relation to `Q` as it was to `Q'`.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] unless the primes here are the first of `ring`, in the same order.
+    pub fn raised_to(&self, ring: &Ring) -> Result<Vec<Poly<Eval>>, RlweError> {
+        let (from, limbs) = (self.ring(), self.ring().limb_count());
+        let moduli = || ring.crt().moduli();
+        let (left, right) = (from.param_code(), ring.param_code());
+        if from.degree() != ring.degree() || !from.crt().moduli().eq(moduli().take(limbs)) {
+            return Err(RingError::RingMismatch { left, right }.into());
+        }
+        let raise = |component: &Poly<Eval>| {
+            let mut raised = Poly::zero(ring);
+            for (index, limb) in ring.limbs().iter().enumerate().take(limbs) {
+                let q = limb.modulus();
+                let product =
+                    |product, further: &RingLimb| q.mul(product, q.reduce_u64(further.modulus().value()));
+                let factor = ring.limbs().iter().skip(limbs).fold(q.reduce_u64(1), product);
+                let row = raised.limb_mut(index);
+                row.copy_from_slice(component.limb(index));
+                limb.mul_scalar_assign(row, factor);
+            }
+            raised
+        };
+        Ok(self.components.iter().map(raise).collect())
     }
 
     /// Adds a clear polynomial to the phase.

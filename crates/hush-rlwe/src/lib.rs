@@ -29,6 +29,7 @@ mod evaluate;
 mod galois;
 mod header;
 mod identity;
+mod inner;
 mod key_switch;
 mod keys;
 mod power_keys;
@@ -57,6 +58,7 @@ pub use header::{
     OVERHEAD_BYTES,
 };
 pub use identity::{ChainId, ObjectKind};
+pub use inner::{InnerMemory, InnerProducts, InnerTerm};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
 pub use power_keys::PowerKeys;

@@ -38,6 +38,8 @@ const BETWEEN: usize = 8;
 /// A polynomial in the stored ciphertexts of a ring element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Factor {
+    /// The ciphertext that was computed for the element.
+    Computed,
     /// The ciphertext of the body with this number.
     Stored(usize),
     /// The same integer in every slot.
@@ -83,6 +85,8 @@ pub struct StoredElement<'a> {
     pub mask: Option<&'a Poly<Eval>>,
     /// Messages that factors name, without any error: as many as the task is of.
     pub masks: &'a [Poly<Eval>],
+    /// Body and mask of what [`Factor::Computed`] names; empty if there is nothing.
+    pub computed: &'a [Poly<Eval>],
 }
 
 /// A task on some ring elements.
@@ -94,6 +98,8 @@ pub struct ProductSums<'a> {
     /// The streams of masks, of each limb, element and body.
     streams: Vec<Vec<Vec<LimbStream>>>,
     places: usize,
+    /// Limbs that are evaluated.
+    limbs: usize,
 }
 
 impl ProductTask {
@@ -135,8 +141,8 @@ impl<'a> ProductSums<'a> {
     /// The task on these elements.
     ///
     /// # Errors
-    /// [`RlweError::NoSuchOperand`] for an element with another number of bodies or masks; [`RlweError::Ring`] for a body over another ring, or without this
-    /// ring element.
+    /// [`RlweError::NoSuchOperand`] for an element with another number of bodies or masks; [`RlweError::Components`] for one without the computed
+    /// ciphertext that a factor names; [`RlweError::Ring`] for a body over another ring, or without this ring element.
     pub fn new(
         ring: &'a Ring,
         task: &'a ProductTask,
@@ -151,7 +157,11 @@ impl<'a> ProductSums<'a> {
             if bodies != found {
                 return Err(RlweError::NoSuchOperand { found, bodies });
             }
-            let of_mask = element.mask.iter().copied().chain(element.masks);
+            let (found, expected) = (element.computed.len(), 2);
+            if found != expected && (found > 0 || task.steps.names_computed()) {
+                return Err(RlweError::Components { found, expected });
+            }
+            let of_mask = element.mask.iter().copied().chain(element.masks).chain(element.computed);
             let of_mask = of_mask.map(|mask| mask.ring().param_code());
             for left in element.bodies.iter().map(Body::param_code).chain(of_mask) {
                 let right = ring.param_code();
@@ -175,12 +185,19 @@ impl<'a> ProductSums<'a> {
         };
         let of_limb = |limb| elements.iter().map(|element| of_element(element, limb)).collect();
         let streams = (0..ring.limb_count()).map(of_limb).collect();
-        Ok(Self { ring, task, elements, streams, places: task.places(ring.degree()) })
+        let limbs = ring.limb_count();
+        Ok(Self { ring, task, elements, streams, places: task.places(ring.degree()), limbs })
     }
 
-    /// How many blocks of places there are, each of all limbs. They are independent: [`ProductSums::add_block`] may run on any thread.
+    /// The same sums in the first `limbs` limbs alone, of all if there are fewer. [`ProductSums::assemble`] has zeros in the others: for sums of multiples of a
+    /// computed ciphertext that is zero there.
+    pub fn within(self, limbs: usize) -> Self {
+        Self { limbs: limbs.min(self.ring.limb_count()), ..self }
+    }
+
+    /// How many blocks of places there are, each of all limbs that are evaluated. They are independent: [`ProductSums::add_block`] may run on any thread.
     pub fn blocks(&self) -> usize {
-        self.ring.limb_count() * (self.ring.degree() / self.places)
+        self.limbs * (self.ring.degree() / self.places)
     }
 
     /// Sums of nothing in one block: of each its components, one after another.
@@ -232,6 +249,7 @@ impl<'a> ProductSums<'a> {
         }
         let poly = |component: usize| {
             let mut poly = Poly::recycled(self.ring);
+            poly.words_mut()[self.limbs * self.ring.degree()..].fill(0);
             for (index, blocks) in blocks.chunks_exact(self.ring.degree() / places).enumerate() {
                 for (words, block) in poly.limb_mut(index).chunks_exact_mut(places).zip(blocks) {
                     let rows = block.get(number).map_or(&[][..], |rows| rows);
@@ -260,3 +278,6 @@ impl<'a> ProductSums<'a> {
         (0..self.task.sums.len()).map(|number| self.assemble(number, &blocks)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

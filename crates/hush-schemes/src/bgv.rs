@@ -13,6 +13,7 @@
 //! message to the high digits.
 
 mod batch;
+mod expand;
 mod leveled;
 pub mod public;
 mod scale_invariant;
@@ -23,6 +24,7 @@ pub mod sum;
 use ethnum::I256;
 
 pub use batch::BatchEncoder;
+pub use expand::expansion_elements;
 pub use leveled::{Bgv, BgvCiphertext, sum_elements};
 pub use scale_invariant::Bfv;
 

@@ -99,10 +99,24 @@ impl Runs {
 impl Tpch {
     /// The same for the benchmark.
     pub(crate) fn options(&self, threads: usize) -> tpch::Options {
-        let Self { scale, repeat, constants, seed, any_days, answer_keys, .. } = *self;
+        let Self { scale, repeat, constants, seed, any_days, answer_keys, encrypted_constants, .. } = *self;
         let python = (!self.skip_peers).then(|| self.python.clone());
-        let questions = self.questions.clone();
-        tpch::Options { scale, repeat, threads, constants, seed, questions, any_days, answer_keys, python }
+        let mut questions = self.questions.clone();
+        if questions.is_empty() && encrypted_constants {
+            questions.push("Q6".to_owned());
+        }
+        tpch::Options {
+            scale,
+            repeat,
+            threads,
+            constants,
+            seed,
+            questions,
+            any_days,
+            answer_keys,
+            encrypted_constants,
+            python,
+        }
     }
 }
 

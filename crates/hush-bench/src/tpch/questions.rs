@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::Options;
 use crate::prepared::Stored;
 use crate::synthetic::mix;
 
@@ -243,8 +244,9 @@ impl Question {
     }
 
     /// The schema of so many rows: every column that it reads is protected, or none; others are left out. Dates are for bounds on any day, or those of
-    /// the question are on whole years and months. With keys that make answers smaller, or without.
-    pub(super) fn schema(&self, form: Stored, rows: u64, (any_days, answer_keys): (bool, bool)) -> String {
+    /// the question are on whole years and months. With keys that make answers smaller, with such for encrypted constants, or without.
+    pub(super) fn schema(&self, form: Stored, rows: u64, options: &Options) -> String {
+        let Options { any_days, answer_keys, encrypted_constants, .. } = *options;
         let columns: &[_] = if self.of_orders { &OF_ORDERS } else { &OF_LINES };
         let is_protected = form != Stored::Clear;
         let mut out = format!("format = 1\ntable = \"t\"\nstatus = \"approved\"\nmax_rows = {rows}\n");
@@ -255,18 +257,21 @@ impl Question {
             let texts: Vec<String> = texts
                 .map(|(name, _, texts)| format!("{{ column = \"{name}\", values = {texts:?} }}"))
                 .collect();
-            let by_calendar = self.by_calendar.filter(|_| !any_days);
+            let by_calendar = self.by_calendar.filter(|_| !any_days && !encrypted_constants);
             let dates = by_calendar.map(|column| format!("\"calendar({column})\""));
             let filters: Vec<String> = texts.into_iter().chain(dates).collect();
             let _ = writeln!(out, "filter = [{}]\nmeasure = {:?}", filters.join(", "), self.measures);
             let _ = writeln!(out, "derive = {:?}", self.derived);
             // Bounds on any day take a digit more than those that begin a month.
             let is_short = by_calendar.is_some() || self.by_calendar.is_none();
-            if let Some(factors) = self.factors.filter(|_| is_short) {
+            if let Some(factors) = self.factors.filter(|_| is_short && !encrypted_constants) {
                 let _ = writeln!(out, "filter_factors = {factors}");
             }
             if answer_keys {
                 let _ = writeln!(out, "answer_keys = true");
+            }
+            if encrypted_constants {
+                let _ = writeln!(out, "constant_keys = true");
             }
             let (by, sum) = self.cube;
             let _ = writeln!(out, "cubes = [{{ by = [{by}], sum = [{sum}] }}]");

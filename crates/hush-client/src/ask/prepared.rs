@@ -7,7 +7,7 @@ use hush_plan::{Limits, QueryPlan};
 use hush_remote::{Progress, Silent};
 use hush_table::Digest;
 
-use super::{Asked, Outcome, answer_error, counts, require_rows, runs, serialised};
+use super::{Asked, Outcome, answer_error, constants, counts, require_rows, runs, serialised};
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::finish::finish;
@@ -89,6 +89,9 @@ impl OwnedTable {
         mut phases: Phases,
         progress: &dyn Progress,
     ) -> Result<PreparedQuery, ClientError> {
+        if !plan.owner.constants.is_empty() {
+            phases.time("encrypt", || constants::encrypt(self, &mut plan))?;
+        }
         if plan.owner.run.is_none() {
             return PreparedQuery::new(plan, phases);
         }
@@ -96,8 +99,9 @@ impl OwnedTable {
         let Some(moved) = located else {
             let own =
                 plan.owner.own.ok_or(ClientError::Internal { what: "a run is asked without a query" })?;
+            // Without runs, so that this ends.
             let plan = self.plan_query(&own.query, &self.limits, false)?;
-            return PreparedQuery::new(plan, phases);
+            return self.prepared(plan, phases, progress);
         };
         Ok(PreparedQuery { moved, ..PreparedQuery::new(plan, phases)? })
     }

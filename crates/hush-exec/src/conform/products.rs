@@ -6,7 +6,8 @@
 
 use hush_params::ParamSet;
 use hush_params::size::{CHUNK_ROWS, MAX_ROUNDED_BITS};
-use hush_plan::plan::{Factor, ProductSum, ProductsTask};
+use hush_plan::filter::{MAX_CONSTANTS, chain_of_constants};
+use hush_plan::plan::{ComputedCondition, Factor, Formula, ProductSum, ProductsTask};
 use hush_plan::{Encoding, EncodingId, Packing};
 use hush_rlwe::MAX_PRODUCT_COMPONENTS;
 
@@ -17,6 +18,8 @@ use crate::PlanFault;
 const MAX_NODES: usize = 100_000;
 /// Most multiplications of polynomials for each ring element.
 const MAX_PRODUCTS: u64 = 100_000;
+/// Most operations of a condition with encrypted constants for each ring element: a product takes about a millisecond.
+const MAX_CONDITION_NODES: usize = 2 * MAX_CONSTANTS;
 /// Largest degree of a factor or a sum in the secret.
 const MAX_DEGREE: usize = MAX_PRODUCT_COMPONENTS - 1;
 
@@ -27,6 +30,8 @@ pub(crate) struct ProductsShape {
     pub(crate) packing: Packing,
     /// The one plaintext prime.
     pub(crate) prime: u64,
+    /// Primes of the ring modulo which a condition with encrypted constants is other than 0; `None` without one.
+    pub(crate) computed_limbs: Option<usize>,
     /// Components of each sum.
     pub(crate) components: Vec<usize>,
     /// Polynomials that are held for a ring element while its factors are computed.
@@ -70,7 +75,18 @@ pub(crate) fn products(
     if found < least {
         return Err(PlanFault::ProductElements { found, least });
     }
-    Ok(ProductsShape { set, packing, prime, components, held })
+    let computed_limbs = task.computed.as_ref().map(|condition| limbs_of(condition, set)).transpose()?;
+    Ok(ProductsShape { set, packing, prime, computed_limbs, components, held })
+}
+
+/// Primes that are left at the level of a condition.
+fn limbs_of(condition: &ComputedCondition, set: &'static ParamSet) -> Result<usize, PlanFault> {
+    let chain = chain_of_constants(set).filter(|(name, _)| *name == condition.keys);
+    let limbs = chain.and_then(|(_, chain)| {
+        let level = condition.formula.level(chain.top().0)?;
+        Some(chain.levels().get(usize::from(level))?.len())
+    });
+    limbs.ok_or(PlanFault::ComputedLevels)
 }
 
 /// An encoded column of slots with one prime.
@@ -96,15 +112,31 @@ fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
     at_most("factors", task.factors.len(), MAX_SUMS)?;
     at_most("operations of factors", task.factors.iter().map(Factor::size).sum(), MAX_NODES)?;
     let (columns, masks) = (task.columns.len(), task.masks.len());
+    task.computed.iter().try_for_each(|condition| check_condition(condition, columns))?;
     // Two components of each column, and one of each mask.
     let held = 2 * columns as u64 + masks as u64;
     let relinearised = task.relinearised;
-    let mut walk = Walk { columns, masks, relinearised, degrees: Vec::new(), products: 0, held };
+    let mut walk = Walk {
+        columns,
+        masks,
+        relinearised,
+        has_computed: task.computed.is_some(),
+        degrees: Vec::new(),
+        products: 0,
+        held,
+    };
     for (index, factor) in task.factors.iter().enumerate() {
         let degree = walk.degree(index, factor)?;
         // A copy, if it is a column or another factor.
         walk.held += degree as u64 + 1;
         walk.degrees.push(degree);
+    }
+    if task.computed.is_some() {
+        let decided = decided(&task.factors);
+        let is_decided = |sum: &ProductSum| decided.get(sum.factor).copied().unwrap_or_default();
+        if let Some(sum) = task.sums.iter().position(|sum| !is_decided(sum)) {
+            return Err(PlanFault::NotComputed(sum));
+        }
     }
     let of_factors = std::mem::take(&mut walk.products);
     let sums = task.sums.iter().enumerate();
@@ -119,11 +151,54 @@ fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
     Ok(Counted { components, held: walk.held })
 }
 
+/// Which factors are multiples of the computed condition, which is 0 modulo most primes.
+fn decided(factors: &[Factor]) -> Vec<bool> {
+    fn is_multiple(factor: &Factor, before: &[bool]) -> bool {
+        match factor {
+            Factor::Computed => true,
+            Factor::Column(_) | Factor::Constant(_) | Factor::Mask(_) => false,
+            Factor::Earlier(number) => before.get(*number).copied().unwrap_or_default(),
+            Factor::Mul(left, right) => is_multiple(left, before) || is_multiple(right, before),
+            Factor::Add(left, right) | Factor::Sub(left, right) => {
+                is_multiple(left, before) && is_multiple(right, before)
+            }
+        }
+    }
+    let mut found = Vec::with_capacity(factors.len());
+    for factor in factors {
+        let here = is_multiple(factor, &found);
+        found.push(here);
+    }
+    found
+}
+
+/// Checks a condition with encrypted constants by itself. Its ciphertext is looked at when it is expanded.
+fn check_condition(condition: &ComputedCondition, columns: usize) -> Result<(), PlanFault> {
+    at_most("encrypted constants", condition.constant_count(), MAX_CONSTANTS)?;
+    at_most("sums of a condition", condition.inner.len(), MAX_CONSTANTS)?;
+    at_most("operations of a condition", condition.formula.size(), MAX_CONDITION_NODES)?;
+    condition.inner.iter().try_for_each(|sum| below("constant of a sum", 0, sum.len()))?;
+    condition.inner.iter().flatten().flatten().try_for_each(|place| below("column", *place, columns))?;
+    check_formula(&condition.formula, condition.inner.len())
+}
+
+fn check_formula(formula: &Formula, sums: usize) -> Result<(), PlanFault> {
+    match formula {
+        Formula::Inner(place) => below("sum of a condition", *place, sums),
+        Formula::Add(left, right) | Formula::Mul(left, right) => {
+            check_formula(left, sums)?;
+            check_formula(right, sums)
+        }
+        Formula::Not(inner) => check_formula(inner, sums),
+    }
+}
+
 /// A walk through factors in their order.
 struct Walk {
     columns: usize,
     masks: usize,
     relinearised: bool,
+    has_computed: bool,
     /// Of the factors before.
     degrees: Vec<usize>,
     products: u64,
@@ -137,6 +212,10 @@ impl Walk {
             Factor::Column(place) => {
                 below("column", *place, self.columns)?;
                 return Ok(1);
+            }
+            Factor::Computed => {
+                below("computed condition", 0, usize::from(self.has_computed))?;
+                1
             }
             Factor::Earlier(number) => {
                 below("earlier factor", *number, self.degrees.len())?;

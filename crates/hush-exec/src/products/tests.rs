@@ -94,6 +94,8 @@ fn random_task(random: &mut Random, degree: usize, elements: u32, bits: u32) -> 
 fn value(factor: &Factor, row: Option<&Row>, earlier: &[i64]) -> i64 {
     let of = |inner: &Factor| value(inner, row, earlier);
     match factor {
+        // Tested where there are keys.
+        Factor::Computed => unreachable!("no condition is computed here"),
         Factor::Column(place) => row.map_or(0, |row| row.values[*place]),
         Factor::Mask(place) => i64::from(row.is_some_and(MASKS[*place].1)),
         Factor::Constant(integer) => *integer,

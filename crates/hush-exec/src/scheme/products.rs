@@ -11,9 +11,10 @@ use hush_rlwe::{self as rlwe, PowerKeys, ProductTask};
 use hush_schemes::bgv::slots::SlotEncoder;
 
 use super::ChunkInput;
+use super::computed::Computing;
 use crate::conform::ProductsShape;
 use crate::error::ExecError;
-use crate::job::Extent;
+use crate::job::{Extent, Job};
 use crate::stop::Stop;
 use crate::table::{self, Snapshot};
 
@@ -26,6 +27,8 @@ pub(crate) struct Products {
     pub(crate) columns: Vec<EncodingId>,
     pub(super) encoder: SlotEncoder,
     pub(super) evaluated: ProductTask,
+    /// The condition with encrypted constants, where there is one.
+    pub(super) computing: Option<Computing>,
     /// What brings its sums back to two components, where it asks for that.
     pub(super) powers: Option<Arc<PowerKeys>>,
     /// How many groups its sums are of, whose masks leave out the rows that do not count; `None` without keys.
@@ -115,7 +118,17 @@ impl Products {
         columns.sort_unstable();
         columns.dedup();
         let evaluated = product_task(task, task.masks.len())?;
-        Ok(Self { task: task.clone(), shape, ring, columns, encoder, evaluated, powers: None, groups: None })
+        Ok(Self {
+            task: task.clone(),
+            shape,
+            ring,
+            columns,
+            encoder,
+            evaluated,
+            computing: None,
+            powers: None,
+            groups: None,
+        })
     }
 
     /// The same with keys for the largest degree of its sums, where it asks for them.
@@ -129,6 +142,26 @@ impl Products {
         let degree = self.shape.components.iter().max().map_or(0, |components| components - 1);
         let keys = snapshot.power_keys((&self.ring, self.shape.prime), degree, memory_bytes)?;
         Ok(Self { powers: Some(keys), ..self })
+    }
+
+    /// The same with its encrypted constants expanded, where it has some.
+    ///
+    /// # Errors
+    /// Those of [`Computing::new`].
+    pub(crate) fn with_constants(self, job: &Job) -> Result<Self, ExecError> {
+        let Some(condition) = &self.task.computed else { return Ok(self) };
+        let computing = Computing::new(condition, (&self.ring, self.shape.prime), job)?;
+        Ok(Self { computing: Some(computing), ..self })
+    }
+
+    /// Bytes that its condition with encrypted constants takes in memory, with their keys.
+    pub(crate) fn condition_bytes(&self) -> u64 {
+        self.computing.as_ref().map_or(0, Computing::memory_bytes)
+    }
+
+    /// The primes of the ring in which its sums can be other than 0.
+    pub(super) fn limbs(&self) -> usize {
+        self.shape.computed_limbs.unwrap_or_else(|| self.ring.limb_count())
     }
 
     /// The sums of each of so many groups in turn. The masks of groups stand behind those of the task.
@@ -158,11 +191,12 @@ impl Products {
         Ok(Self { task, shape, evaluated, groups: Some(count), ..self })
     }
 
-    /// Bytes that a full chunk takes in memory: of its columns, and of the masks that stand in factors.
+    /// Bytes that a full chunk takes in memory: of its columns, and of the masks and of the computed condition that stand in factors.
     pub(crate) fn chunk_bytes(&self) -> u64 {
         let elements = self.shape.packing.element_count(self.shape.set, hush_table::CHUNK_ROWS);
         let element = self.shape.packing.element_bytes(self.shape.set, None) as u64;
-        let masks = (self.task.masks.len() + self.groups.unwrap_or(0)) as u64;
+        let computed = if self.computing.is_some() { 2 } else { 0 };
+        let masks = (self.task.masks.len() + self.groups.unwrap_or(0) + computed) as u64;
         let masks = masks.saturating_mul(8 * self.ring.poly_words() as u64);
         (self.columns.len() as u64)
             .saturating_mul(element)
@@ -192,6 +226,7 @@ fn factor(of: &Factor) -> rlwe::Factor {
     let both = |left: &Factor, right: &Factor| (Box::new(factor(left)), Box::new(factor(right)));
     match of {
         Factor::Column(place) => rlwe::Factor::Stored(*place),
+        Factor::Computed => rlwe::Factor::Computed,
         Factor::Constant(integer) => rlwe::Factor::Constant(*integer),
         Factor::Mask(place) => rlwe::Factor::Mask(*place),
         Factor::Earlier(number) => rlwe::Factor::Earlier(*number),

@@ -15,6 +15,7 @@ use super::*;
 
 mod approx;
 mod chosen;
+mod expand;
 mod fused;
 mod mutations;
 mod noise;

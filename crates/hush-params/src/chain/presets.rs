@@ -2,10 +2,10 @@
 //! Named, versioned modulus chains. A name never changes its meaning; a new choice gets a new suffix and a new code.
 //!
 //! `n14_q7p2x46_d2_sec128_v1` reads: `N = 2^14`, 7 ciphertext and 2 special primes of 46 bits, 2 primes per key-switching
-//! digit, 128 bits of security. Level 0 has the first prime, every level one more.
+//! digit, 128 bits of security. Level 0 has the first prime, every level one more. Primes of `46u` bits are 1 modulo 65537 too.
 
 use super::{ChainError, ChainParams, ChainSpec};
-use crate::primes::{BITS_46, primes_of};
+use crate::primes::{BITS_46, UNIT_PRIMES, primes_of};
 use crate::security::SecurityLevel;
 
 /// A named chain.
@@ -80,6 +80,7 @@ const B128: SecurityLevel = SecurityLevel::Bits128;
 const B192: SecurityLevel = SecurityLevel::Bits192;
 const B256: SecurityLevel = SecurityLevel::Bits256;
 const X46: Primes = Primes::List(&BITS_46);
+const X46U: Primes = Primes::List(&UNIT_PRIMES);
 
 /// `counts`: ciphertext primes, special primes, primes per digit.
 const fn chain(
@@ -101,6 +102,7 @@ static PRESETS: &[ChainPreset] = &[
     chain("n13_q3p1x46_d1_sec128_v1", 103, 13, X46, (3, 1, 1), B128),
     chain("n13_q4p1x43_d1_sec128_v1", 104, 13, Primes::List(&Q42_8), (4, 1, 1), B128),
     chain("n14_q5p1x46_d1_sec192_v1", 105, 14, X46, (5, 1, 1), B192),
+    chain("n14_q5p1x46u_d1_sec192_v1", 115, 14, X46U, (5, 1, 1), B192),
     chain("n14_q6p3x46_d3_sec128_v1", 106, 14, X46, (6, 3, 3), B128),
     chain("n14_q7p2x46_d2_sec128_v1", 107, 14, X46, (7, 2, 2), B128),
     chain("n14_q8p1x46_d1_sec128_v1", 108, 14, X46, (8, 1, 1), B128),
@@ -116,6 +118,7 @@ mod tests {
     use super::*;
     use crate::ParamsError;
     use crate::presets::{chain_preset, chain_preset_by_code};
+    use crate::primes::UNIT_OF;
     use crate::security::max_log_q;
 
     /// FNV-1a, so that the test sees a change of any number of a chain.
@@ -135,7 +138,8 @@ mod tests {
             assert!(all().all(|prime| 64 - prime.leading_zeros() == bits));
             let (degree_log2, security) = (params.degree().trailing_zeros(), preset.security().bits());
             let digit = params.digit_limbs();
-            let name = format!("n{degree_log2}_q{q}p{p}x{bits}_d{digit}_sec{security}_v1");
+            let unit = if all().all(|prime| prime % UNIT_OF == 1) { "u" } else { "" };
+            let name = format!("n{degree_log2}_q{q}p{p}x{bits}{unit}_d{digit}_sec{security}_v1");
             assert_eq!(preset.name(), name);
             let max = max_log_q(params.degree() as u32, preset.security()).unwrap();
             assert!(params.log_qp_ceil() <= max, "{name}");
@@ -166,12 +170,13 @@ mod tests {
         assert_eq!((first.special(), first.universe()), (&Q42_8[..1], &Q42_8[1..]));
     }
 
-    const GOLDEN: [(u16, u64); 13] = [
+    const GOLDEN: [(u16, u64); 14] = [
         (101, 3600235185946982632),
         (114, 3966177631620572138),
         (103, 16416937797718747805),
         (104, 3343790385100134895),
         (105, 1283469558940727922),
+        (115, 92409160171094798),
         (106, 13333492743123478540),
         (107, 12479204371240366382),
         (108, 7566588903559722460),

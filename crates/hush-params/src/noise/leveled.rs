@@ -62,6 +62,11 @@ impl NoiseModel {
         Self { degree: degree as f64, unit_log2: (unit as f64).log2(), view }
     }
 
+    /// log2 of the unit.
+    pub fn unit_log2(&self) -> f64 {
+        self.unit_log2
+    }
+
     /// A message with coefficients up to `2^log2` (largest, or root mean square), without an error.
     pub fn message(&self, log2: f64) -> PhaseNoise {
         PhaseNoise::clear(Norms::of_coefficients(self.degree, log2))

@@ -35,7 +35,9 @@ pub fn altered(before: &Schema, alteration: &Alteration, next: &mut Schema) {
     let new: Vec<String> = new.collect();
     next.measures.extend(new);
     // Keys for the answers of nothing are no fault here: nobody could leave them out.
-    next.answer_keys &= FilterShape::of(next).is_ok_and(|shape| !shape.is_empty());
+    let has_flags = FilterShape::of(next).is_ok_and(|shape| !shape.is_empty());
+    next.answer_keys &= has_flags;
+    next.constant_keys &= has_flags;
 }
 
 /// Forgets those whose columns are no longer such that there can be one.

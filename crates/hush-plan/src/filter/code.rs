@@ -13,8 +13,10 @@
 //!
 //! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
 
+mod inner;
 mod levels;
 
+pub(crate) use inner::Inner;
 use sqlparser::ast::Expr;
 
 use super::term::Term;

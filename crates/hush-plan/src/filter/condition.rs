@@ -12,6 +12,7 @@
 //! of OR.
 
 mod compared;
+mod computed;
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
@@ -19,6 +20,7 @@ pub(super) use self::compared::place_of;
 pub(crate) use self::compared::text_of;
 use self::compared::{Operand, column_of, others};
 use super::code::{Code, Places};
+use super::computed::Computed;
 use super::term::Term;
 use crate::error::Clause;
 use crate::fetch::{and, conjuncts};
@@ -36,8 +38,8 @@ enum Condition {
     /// Clear columns decide it.
     Clear(Box<Expr>),
     Or(Vec<Condition>),
-    /// The column has a value, at one of these places, which rise and do not meet.
-    Within(usize, Vec<Places>),
+    /// The column has a value, at one of these places, which rise and do not meet. They are this many at most, whatever the constants.
+    Within(usize, Vec<Places>, usize),
     /// The column has no value.
     Missing(usize),
 }
@@ -47,6 +49,8 @@ enum Condition {
 pub(super) struct CodedColumns<'a> {
     pub(super) schema: &'a Schema,
     pub(super) codes: &'a [Code],
+    /// Whether what is made of a condition is to be the same whatever its constants.
+    pub(super) hides: bool,
 }
 
 /// The polynomial that is 1 where a condition on some columns is true, and 0 elsewhere, with what masks are added for it; `None` for a condition
@@ -57,9 +61,17 @@ pub(super) fn polynomial(columns: CodedColumns<'_>, condition: &Expr, masks: &mu
     (columns.degree(&condition) <= MAX_DEGREE).then(|| columns.term(&condition, masks))
 }
 
+/// The same for encrypted constants, as a formula whose form is the same for all of them; `None` for a condition that flags alone do not decide.
+pub(super) fn computed(columns: CodedColumns<'_>, condition: &Expr) -> Option<Computed> {
+    let condition = CodedColumns { hides: true, ..columns }.read(condition, false)?;
+    let mut sums = Vec::new();
+    let formula = columns.computed(&condition, &mut sums)?;
+    Some(Computed { sums, formula })
+}
+
 /// Whether flags decide a condition, beside clear columns, whatever its degree.
 pub(crate) fn decide(schema: &Schema, codes: &[Code], condition: &Expr) -> bool {
-    CodedColumns { schema, codes }.read(condition, false).is_some()
+    CodedColumns { schema, codes, hides: false }.read(condition, false).is_some()
 }
 
 impl CodedColumns<'_> {
@@ -71,7 +83,7 @@ impl CodedColumns<'_> {
     /// The degree of the polynomial of a condition.
     fn degree(self, condition: &Condition) -> usize {
         match condition {
-            Condition::Within(place, places) => {
+            Condition::Within(place, places, _) => {
                 self.codes.get(*place).map_or(0, |code| code.within(places).degree())
             }
             Condition::Clear(_) => 0,
@@ -102,14 +114,14 @@ impl CodedColumns<'_> {
         let operand = |expr: &Expr| Operand::of(codes, expr);
         let comparison = |operand: Operand, op: &BinaryOperator, literal: &Expr| {
             let places = operand.compared(codes, op, literal)?;
-            Some(within(codes, operand.place, places, is_negated))
+            Some(within(codes, operand, (places, operand.most(op)), is_negated))
         };
         match bare(expr) {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.read(expr, !is_negated),
             Expr::BinaryOp { left, op: op @ (And | Or), right } => {
                 let both = vec![self.read(left, is_negated)?, self.read(right, is_negated)?];
                 let is_and = (*op == And) != is_negated;
-                Some(joined(both, is_and))
+                Some(joined(both, is_and, self.hides))
             }
             Expr::BinaryOp { left, op: op @ (Eq | NotEq | Lt | LtEq | Gt | GtEq), right } => {
                 match (operand(left), operand(right)) {
@@ -121,13 +133,15 @@ impl CodedColumns<'_> {
             Expr::Between { expr, negated, low, high } => {
                 let operand = operand(expr)?;
                 let sides = (operand.compared(codes, &GtEq, low)?, operand.compared(codes, &LtEq, high)?);
-                Some(within(codes, operand.place, common(&sides.0, &sides.1), is_negated != *negated))
+                let places = (common(&sides.0, &sides.1), operand.most(&GtEq));
+                Some(within(codes, operand, places, is_negated != *negated))
             }
             Expr::InList { expr, list, negated } => {
                 let operand = operand(expr)?;
                 let all = list.iter().map(|literal| operand.compared(codes, &Eq, literal));
                 let all = all.collect::<Option<Vec<_>>>()?.concat();
-                Some(within(codes, operand.place, tidied(all), is_negated != *negated))
+                let places = (tidied(all), list.len().saturating_mul(operand.most(&Eq)));
+                Some(within(codes, operand, places, is_negated != *negated))
             }
             Expr::IsNull(inner) => present(codes, column(inner)?, is_negated),
             Expr::IsNotNull(inner) => present(codes, column(inner)?, !is_negated),
@@ -137,9 +151,9 @@ impl CodedColumns<'_> {
             Expr::IsNotFalse(inner) => truth(codes, column(inner)?, false, !is_negated),
             // A truth value alone.
             name => {
-                let place = column(name)?;
-                let is_bool = codes.get(place)?.kind == ColumnType::Bool;
-                is_bool.then(|| within(codes, place, vec![(1, 1)], is_negated))
+                let operand = Operand::of(codes, name)?;
+                let is_bool = codes.get(operand.place)?.kind == ColumnType::Bool;
+                is_bool.then(|| within(codes, operand, (vec![(1, 1)], 1), is_negated))
             }
         }
     }
@@ -155,7 +169,7 @@ impl CodedColumns<'_> {
                     masks.len() - 1
                 }))
             }
-            Condition::Within(place, places) => {
+            Condition::Within(place, places, _) => {
                 code(place).map_or(Term::Constant(0), |code| code.within(places))
             }
             Condition::Missing(place) => {
@@ -189,11 +203,11 @@ impl CodedColumns<'_> {
         let (one, other) = (members(one), members(other));
         one.iter().any(|one| {
             other.iter().any(|other| match (one, other) {
-                (Condition::Within(a, places), Condition::Within(b, others)) => {
+                (Condition::Within(a, places, _), Condition::Within(b, others, _)) => {
                     a == b && common(places, others).is_empty()
                 }
-                (Condition::Missing(a), Condition::Within(b, _))
-                | (Condition::Within(a, _), Condition::Missing(b)) => a == b,
+                (Condition::Missing(a), Condition::Within(b, ..))
+                | (Condition::Within(a, ..), Condition::Missing(b)) => a == b,
                 (Condition::Clear(one), Condition::Clear(other)) => self.are_clearly_apart(one, other),
                 _ => false,
             })
@@ -264,22 +278,32 @@ fn turned(op: &BinaryOperator) -> BinaryOperator {
 /// Whether a column has a value, or has none. It is never NULL.
 fn present(codes: &[Code], place: usize, has_value: bool) -> Option<Condition> {
     let all = (0, codes.get(place)?.count() - 1);
-    Some(if has_value { Condition::Within(place, vec![all]) } else { Condition::Missing(place) })
+    Some(if has_value { Condition::Within(place, vec![all], 1) } else { Condition::Missing(place) })
 }
 
 /// Whether a truth value is this one, or is the other or missing.
 fn truth(codes: &[Code], place: usize, value: bool, is_negated: bool) -> Option<Condition> {
     let is_bool = codes.get(place)?.kind == ColumnType::Bool;
-    let at = |value: bool| Condition::Within(place, vec![(u64::from(value), u64::from(value))]);
+    let at = |value: bool| Condition::Within(place, vec![(u64::from(value), u64::from(value))], 1);
     is_bool.then(|| match is_negated {
         false => at(value),
         true => Condition::Or(vec![at(!value), Condition::Missing(place)]),
     })
 }
 
-fn within(codes: &[Code], place: usize, places: Vec<Places>, is_negated: bool) -> Condition {
-    let last = codes.get(place).map_or(0, |code| code.count() - 1);
-    Condition::Within(place, if is_negated { others(&places, last) } else { places })
+/// These places, which are so many at most, or the others.
+fn within(
+    codes: &[Code],
+    operand: Operand,
+    (places, most): (Vec<Places>, usize),
+    is_negated: bool,
+) -> Condition {
+    let last = codes.get(operand.place).map_or(0, |code| code.count() - 1);
+    match is_negated {
+        false => Condition::Within(operand.place, places, most),
+        // Between them, before and behind.
+        true => Condition::Within(operand.place, others(&places, last), most.saturating_add(1)),
+    }
 }
 
 /// The places in both.
@@ -303,8 +327,8 @@ fn tidied(mut places: Vec<Places>) -> Vec<Places> {
     found
 }
 
-/// A list of AND or of OR, flat, with one set of values for each column.
-fn joined(members: Vec<Condition>, is_and: bool) -> Condition {
+/// A list of AND or of OR, flat, with one set of values for each column. Members that are equal stand once, unless that would tell of their constants.
+fn joined(members: Vec<Condition>, is_and: bool, hides: bool) -> Condition {
     let mut flat: Vec<Condition> = Vec::new();
     for member in members {
         match (member, is_and) {
@@ -324,19 +348,26 @@ fn joined(members: Vec<Condition>, is_and: bool) -> Condition {
             **known = if is_and { and(both.0, both.1) } else { or(both.0, both.1) };
             continue;
         }
-        let Condition::Within(column, places) = &member else {
-            if !list.contains(&member) {
+        let Condition::Within(column, places, most) = &member else {
+            if hides || !list.contains(&member) {
                 list.push(member);
             }
             continue;
         };
         let same = list.iter_mut().find_map(|known| match known {
-            Condition::Within(other, known) if other == column => Some(known),
+            Condition::Within(other, known, most) if other == column => Some((known, most)),
             _ => None,
         });
         match same {
-            Some(known) if is_and => *known = common(known, places),
-            Some(known) => *known = tidied([known.as_slice(), places].concat()),
+            // Behind each end of a range of either there is at most one range of both.
+            Some((known, of_known)) if is_and => {
+                *known = common(known, places);
+                *of_known = of_known.saturating_add(*most).saturating_sub(1).max(1);
+            }
+            Some((known, of_known)) => {
+                *known = tidied([known.as_slice(), places].concat());
+                *of_known = of_known.saturating_add(*most);
+            }
             None => list.push(member),
         }
     }

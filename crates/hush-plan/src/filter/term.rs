@@ -11,6 +11,8 @@ use crate::quantity::Quantity;
 pub(crate) enum Term {
     /// Whether the clear condition with this number is true.
     Clear(usize),
+    /// The condition that a server computes on encrypted constants, with its value where all quantities are 0.
+    Computed(i64),
     Constant(i64),
     Stored(Quantity),
     Add(Box<Term>, Box<Term>),
@@ -23,6 +25,8 @@ pub(crate) enum Term {
 pub(crate) struct Space {
     pub(crate) degree: usize,
     pub(crate) t_log2: f64,
+    /// log2 of a bound on the phase of a condition that is computed on encrypted constants.
+    pub(crate) computed_log2: f64,
 }
 
 impl Term {
@@ -63,7 +67,7 @@ impl Term {
     pub(crate) fn degree(&self) -> usize {
         match self {
             Self::Clear(_) | Self::Constant(_) => 0,
-            Self::Stored(_) => 1,
+            Self::Computed(_) | Self::Stored(_) => 1,
             Self::Add(one, other) | Self::Sub(one, other) => one.degree().max(other.degree()),
             Self::Mul(one, other) => one.degree() + other.degree(),
         }
@@ -73,7 +77,7 @@ impl Term {
     fn is_constant(&self) -> bool {
         match self {
             Self::Constant(_) => true,
-            Self::Clear(_) | Self::Stored(_) => false,
+            Self::Clear(_) | Self::Computed(_) | Self::Stored(_) => false,
             Self::Add(one, other) | Self::Mul(one, other) | Self::Sub(one, other) => {
                 one.is_constant() && other.is_constant()
             }
@@ -84,7 +88,7 @@ impl Term {
     pub(crate) fn evaluate(&self, value: &dyn Fn(&Quantity) -> i64) -> i64 {
         match self {
             Self::Clear(_) => 0,
-            Self::Constant(integer) => *integer,
+            Self::Computed(integer) | Self::Constant(integer) => *integer,
             Self::Stored(quantity) => value(quantity),
             Self::Add(one, other) => one.evaluate(value) + other.evaluate(value),
             Self::Mul(one, other) => one.evaluate(value) * other.evaluate(value),
@@ -97,6 +101,7 @@ impl Term {
         match self {
             // Its message is centred, and it has no error.
             Self::Clear(_) => space.t_log2 - 1.0,
+            Self::Computed(_) => space.computed_log2,
             Self::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
             Self::Stored(_) => bgv_fresh_phase_log2(space.t_log2),
             Self::Add(one, other) | Self::Sub(one, other) => {
@@ -119,6 +124,7 @@ impl Term {
             |one: &Self, other: &Self| Some((Box::new(one.bind(place)?), Box::new(other.bind(place)?)));
         Some(match self {
             Self::Clear(number) => Factor::Mask(*number),
+            Self::Computed(_) => Factor::Computed,
             Self::Constant(integer) => Factor::Constant(*integer),
             Self::Stored(quantity) => Factor::Column(place(quantity)?),
             Self::Add(one, other) => both(one, other).map(|(one, other)| Factor::Add(one, other))?,

@@ -122,7 +122,7 @@ fn groups_by_encrypted_columns_share_the_condition() {
 /// A mask within a formula costs what one outside costs: its message is centred modulo t, and no constant.
 #[test]
 fn masks_in_formulas_are_in_their_bounds() {
-    let space = space_of(presets::preset("n13_q4x46_sec128_v1").unwrap());
+    let space = space_of(hush_params::preset("n13_q4x46_sec128_v1").unwrap());
     let (mask, flag) = (|| Term::Clear(0), || Term::Stored(Quantity::Valid("x".into())));
     let fresh = flag().phase_log2(space);
     let both = mask().times(flag());

@@ -8,7 +8,7 @@
 //! results get before they leave their owner ([`release`]).
 
 use hush_params::noise::release;
-use hush_params::{ParamSet, noise, presets};
+use hush_params::{ParamSet, noise, presets_without_keys};
 use num_bigint::BigInt;
 use num_traits::{One, ToPrimitive};
 
@@ -136,12 +136,12 @@ pub(crate) fn choose(
         (error - target_log2(digits)).ceil().max(released).max(1.0)
     };
     let share = log2(&(BigInt::from(rows.max(1)) * weight_max)).ceil();
-    let sets = presets().iter().filter(|set| set.limb_count() >= 2 && set.residue_bits() == 46);
+    let sets = presets_without_keys().filter(|set| set.limb_count() >= 2 && set.residue_bits() == 46);
     let most = if budget.is_some() { MAX_RELEASED_SCALE_LOG2 } else { MAX_SUM_SCALE_LOG2 };
     let sets = sets.filter(|set| scale_over(set) <= most);
     let rooms: Vec<(&ParamSet, f64)> =
         sets.map(|set| (set, set.log_q() - 2.0 - scale_over(set) - share)).collect();
-    let least = || presets().iter().map(scale_over).fold(f64::INFINITY, f64::min) + share;
+    let least = || presets_without_keys().map(scale_over).fold(f64::INFINITY, f64::min) + share;
     let (set, room) = comfortable(&rooms).ok_or_else(|| refusal(least() as u64))?;
     let scale = scale_over(set);
     Ok(Choice {

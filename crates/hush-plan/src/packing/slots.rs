@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, presets};
+use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, presets_without_keys};
 use num_bigint::BigInt;
 use num_traits::One;
 
@@ -173,7 +173,7 @@ pub(super) fn components<'a>(programs: &[&'a Program]) -> Vec<(BTreeSet<String>,
 fn parameters(programs: &[&Program], largest: BigInt) -> Result<(&'static ParamSet, Vec<u64>), PlanError> {
     // A column times 0 has a result smaller than itself.
     let largest = programs.iter().map(|program| program.bound.clone()).fold(largest, BigInt::max);
-    let fitting = presets().iter().filter_map(|set| {
+    let fitting = presets_without_keys().filter_map(|set| {
         let primes = lanes(primes_for(set)?, &largest)?;
         let fits = programs.iter().all(|program| fits(program, set, &primes));
         fits.then_some((set, primes))

@@ -7,7 +7,7 @@
 //! modulus is `2^k` with `k = k_min + ⌊(k_max − k_min)/2⌋`: what is spare goes half to the message, half to noise.
 
 use hush_params::size::CHUNK_ROWS;
-use hush_params::{ParamSet, presets};
+use hush_params::{ParamSet, presets_without_keys};
 use num_bigint::BigInt;
 
 use super::{Choice, Fit, Layout, Packing, Plaintext, Rules, Stored, SumAsked, SumFit};
@@ -96,7 +96,7 @@ pub(crate) fn choose(
     without: &[&str],
 ) -> Result<Choice, PlanError> {
     let least = message_log2(&largest_sum(rows, weight_max, max_abs));
-    let sets = presets().iter().filter(|set| !without.contains(&set.name()));
+    let sets = presets_without_keys().filter(|set| !without.contains(&set.name()));
     let fitting = sets.filter_map(|set| {
         let most = u64::from(noise_room_log2(set, rows, weight_max, Writers::Owner)?.min(MAX_T_LOG2));
         let log2 = u32::try_from(least + most.checked_sub(least)? / 2).ok()?;
@@ -124,7 +124,7 @@ pub(crate) fn choose_shared(
 ) -> Result<Vec<Choice>, PlanError> {
     let options = asked.iter().map(|asked| {
         let least = message_log2(&largest_sum(rows, asked.weight_max, &asked.max_abs));
-        let sets = presets().iter().filter(|set| !taken.contains(&set.name()));
+        let sets = presets_without_keys().filter(|set| !taken.contains(&set.name()));
         let fitting = sets.filter_map(|set| {
             let most =
                 u64::from(noise_room_log2(set, rows, asked.weight_max, Writers::Devices)?.min(MAX_T_LOG2));
@@ -177,7 +177,7 @@ pub(crate) fn choose_shared(
 /// How many places of so many bits a column should have over so many rows, so that each takes as little as it can: at least one, at most `most`.
 pub(crate) fn places(bits: u32, most: usize, rows: u64, writers: Writers) -> usize {
     let one = BigInt::from(1);
-    let fitting = presets().iter().filter_map(|set| {
+    let fitting = presets_without_keys().filter_map(|set| {
         // A bit for the sign.
         let room = noise_room_log2(set, rows, &one, writers)?.min(MAX_T_LOG2).checked_sub(1)?;
         let places = ((room / bits.max(1)) as usize).min(most);

@@ -37,6 +37,8 @@ pub struct OwnerPlan {
     pub hidden: Option<HiddenSums>,
     /// Where the cells are sums under a condition that a server has evaluated: how these stand in its answer.
     pub filtered: Option<FilteredSums>,
+    /// Where constants go to a server encrypted: they, in the order of [`ComputedCondition::inner`](super::ComputedCondition::inner).
+    pub constants: Vec<i64>,
     /// Where he finds places of the order in rounds first. The plan is that of a last round like any; the true one hangs on what the others find.
     pub search: Option<Search>,
     /// Where he answers on a sorted run: which blocks he opens. With [`OwnerPlan::cells`] its segments and rows are the cells, else its rows are

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::computed::ComputedCondition;
 use super::predicate::Predicate;
 use crate::encoding::EncodingId;
 
@@ -24,7 +25,10 @@ pub struct ProductsTask {
     /// Conditions on clear columns, which factors name by their places here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masks: Vec<Predicate>,
-    /// Polynomials in both.
+    /// A condition whose constants are encrypted, which factors name too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computed: Option<ComputedCondition>,
+    /// Polynomials in all of these.
     pub factors: Vec<Factor>,
     /// What is added up.
     pub sums: Vec<ProductSum>,
@@ -35,7 +39,7 @@ pub struct ProductsTask {
     pub elements: u32,
 }
 
-/// A polynomial in encoded columns and clear conditions, slot by slot.
+/// A polynomial in encoded columns and conditions, slot by slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Factor {
@@ -43,6 +47,8 @@ pub enum Factor {
     Add(Box<Factor>, Box<Factor>),
     /// The encoded column at this place of [`ProductsTask::columns`].
     Column(usize),
+    /// The condition [`ProductsTask::computed`].
+    Computed,
     /// The same integer in every slot.
     Constant(i64),
     /// The factor with this number in the list, which stands before this one.
@@ -86,7 +92,7 @@ impl Factor {
     /// The degree of the result in the secret. `earlier` has those of the factors before.
     pub fn degree(&self, earlier: &[usize]) -> usize {
         match self {
-            Self::Column(_) => 1,
+            Self::Column(_) | Self::Computed => 1,
             Self::Constant(_) | Self::Mask(_) => 0,
             Self::Earlier(number) => earlier.get(*number).copied().unwrap_or_default(),
             Self::Add(left, right) | Self::Sub(left, right) => {
@@ -99,7 +105,7 @@ impl Factor {
     /// Nodes of it.
     pub fn size(&self) -> usize {
         match self {
-            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 1,
+            Self::Column(_) | Self::Computed | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 1,
             Self::Add(left, right) | Self::Mul(left, right) | Self::Sub(left, right) => {
                 1 + left.size() + right.size()
             }
@@ -109,7 +115,7 @@ impl Factor {
     /// Products of two polynomials in it.
     pub fn products(&self) -> usize {
         match self {
-            Self::Column(_) | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 0,
+            Self::Column(_) | Self::Computed | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 0,
             Self::Add(left, right) | Self::Sub(left, right) => left.products() + right.products(),
             Self::Mul(left, right) => 1 + left.products() + right.products(),
         }

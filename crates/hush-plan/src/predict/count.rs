@@ -8,9 +8,11 @@ use super::sizes::{OBJECT_OVERHEAD_BYTES, Sizes, bad, body_bytes, find};
 use super::{BlockWork, CHUNK_ROWS, ChunkShape, Expected, TableShape, Work, clear};
 use crate::encoding::{Encoding, EncodingId};
 use crate::error::{EncodingFault, PlanError};
+use crate::filter::{MAX_CONSTANTS, chain_of_constants};
 use crate::packing::{Packing, Stored};
 use crate::plan::{
-    AggregateTask, Factor, Predicate, ProductSum, ProductsTask, RowsTask, ServerPlan, SlotExpr,
+    AggregateTask, ComputedCondition, Factor, Predicate, ProductSum, ProductsTask, RowsTask, ServerPlan,
+    SlotExpr,
 };
 
 /// Polynomials that a product of two ciphertexts multiplies.
@@ -194,6 +196,13 @@ pub(super) fn products(
         ..Work::default()
     };
     let mut work = element.times(elements);
+    if let Some(condition) = &task.computed {
+        let (once, each) = computed_work(condition, &sizes);
+        work.add(once);
+        work.add(each.times(elements));
+        counted.key_bytes += chain_of_constants(sizes.set)
+            .map_or(0, |(_, chain)| size::evaluation_keys_bytes(&chain, 1 + MAX_CONSTANTS.ilog2()));
+    }
     for sum in &task.sums {
         let answers = counted.answers * groups;
         let polynomials = answers * answered(sum);
@@ -218,7 +227,7 @@ pub(super) fn products(
     }
     if task.relinearised {
         let highest = shape.powers.values().max().copied().unwrap_or_default();
-        counted.key_bytes = size::power_keys_bytes(sizes.set, highest);
+        counted.key_bytes += size::power_keys_bytes(sizes.set, highest);
     }
     counted.answer_bytes = counted.answers * counted.bytes_each * groups;
     if has_keys {
@@ -246,10 +255,30 @@ pub(super) fn products(
     Ok(counted)
 }
 
+/// Work on a condition with encrypted constants: once, and for each ring element.
+fn computed_work(condition: &ComputedCondition, sizes: &Sizes) -> (Work, Work) {
+    // A key switch transforms the digits of a polynomial to all primes and one more, multiplies them by a key, and divides by that prime.
+    let switch = |limbs: u64| {
+        let transforms = limbs * (limbs + 1) + 2 * limbs;
+        let products = 2 * limbs * (limbs + 1) * sizes.degree;
+        Work { transforms, butterflies: transforms * sizes.butterflies, products, ..Work::default() }
+    };
+    let top = switch(sizes.limbs);
+    let mut once = top.times((condition.constant_count() + MAX_CONSTANTS.ilog2() as usize) as u64);
+    once.products += 2 * condition.constant_count() as u64 * sizes.residues();
+    let mut each = top.times(condition.inner.len() as u64);
+    each.products += TENSOR_PRODUCTS * condition.constant_count() as u64 * sizes.residues();
+    // Products are of lower levels.
+    each.add(switch(sizes.limbs.saturating_sub(1)).times(condition.formula.products() as u64));
+    (once, each)
+}
+
 /// Products of residues for one place of a factor.
 fn factor_products(factor: &Factor, degrees: &[usize]) -> u64 {
     match factor {
-        Factor::Column(_) | Factor::Constant(_) | Factor::Earlier(_) | Factor::Mask(_) => 0,
+        Factor::Column(_) | Factor::Computed | Factor::Constant(_) | Factor::Earlier(_) | Factor::Mask(_) => {
+            0
+        }
         Factor::Add(left, right) | Factor::Sub(left, right) => {
             factor_products(left, degrees) + factor_products(right, degrees)
         }

@@ -31,8 +31,11 @@ pub enum FilterFault {
         column: String,
     },
     /// Keys for answers that there are not.
-    #[error("answer_keys is for conditions without keys, and the schema has no filter: leave it out")]
-    KeysOfNothing,
+    #[error("{option} is for conditions on columns for \"filter\", and the schema has none: leave it out")]
+    KeysOfNothing {
+        /// The option that asks for them.
+        option: &'static str,
+    },
     /// What cannot be added up.
     #[error("measure: {0}")]
     Measure(CubeFault),

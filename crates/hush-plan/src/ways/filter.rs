@@ -5,7 +5,7 @@
 //! *What it shows.* Which encoded columns are combined, by their numbers, and how; beside that the condition that clear columns decide. Neither which
 //! rows match an encrypted condition nor how many.
 
-use hush_params::{ParamSet, noise};
+use hush_params::{ParamSet, noise, size};
 
 use super::prepared::on_sums;
 use super::{Case, Proposal, cost, sums};
@@ -15,19 +15,19 @@ use crate::cube::CubeShape;
 use crate::derived::named;
 use crate::error::PlanError;
 use crate::filter::{
-    Asked, FilterShape, OTHER_SUMS, Space, SumOfCells, Term, compile, elements_of_limbs, limb_of, mask_log2,
-    space_of,
+    Asked, Computed, FilterShape, Inner, MAX_CONSTANTS, OTHER_SUMS, Space, SumOfCells, Term,
+    chain_of_constants, compile, elements_of_limbs, limb_of, mask_log2, space_of,
 };
 use crate::leakage::{list, numbered};
-use crate::limits::WayName;
+use crate::limits::{Facet, WayName};
 use crate::plan::{
-    CellsQuery, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, Predicate, ProductSum, ProductsTask,
-    Search, ShareOfCell, Task,
+    CellsQuery, ComputedCondition, Factor, FilteredSum, FilteredSums, OwnQuery, OwnerPlan, Predicate,
+    ProductSum, ProductsTask, Search, ShareOfCell, Task,
 };
 use crate::quantity::{Digits, Quantity};
 use crate::report::Cost;
 use crate::schema::Schema;
-use crate::sql::{Query, quoted};
+use crate::sql::{Query, has_literal, quoted};
 use crate::{EncodingId, PrivateEncoding};
 
 /// Most sums of a question.
@@ -40,20 +40,36 @@ const MAX_ELEMENTS: u64 = 1024;
 /// # Errors
 /// None: where they do not, or some part does not have them, there is no proposal.
 pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
-    Ok(propose(case).into_iter().collect())
+    // Where constants are to be hidden, and the table has keys for it, more is hidden than their values.
+    let hidden = (hides(case) && case.round.is_none()).then(|| propose(case, true).ok()).flatten();
+    Ok(hidden.or_else(|| propose(case, false).ok()).into_iter().collect())
 }
 
 /// Why there is no such plan.
 pub(super) fn why_not(case: &Case<'_>) -> Option<String> {
-    propose(case).err()
+    let shows_pattern = case.hide.has(Facet::Pattern);
+    propose(case, shows_pattern).err()
 }
 
-fn propose(case: &Case<'_>) -> Result<Proposal, String> {
-    let shape = FilterShape::of(case.schema).ok().filter(|shape| !shape.is_empty());
-    let shape = shape.ok_or("the schema declares no filter")?.of_table(case.schema, &measured(case));
-    let (schema, named) = (&*case.schema.with_derived(), named(case.schema, case.query));
-    let (asked, search) = asked(case, (schema, &shape, &named))?;
-    let Asked { filter, condition, masks, keys, by, shape, cells, on_cells } = asked;
+/// Whether constants are to be encrypted, where they can be.
+fn hides(case: &Case<'_>) -> bool {
+    case.hide.has(Facet::Constants) || case.hide.has(Facet::Pattern)
+}
+
+/// A plan, whose constants are encrypted if `hides`.
+fn propose(case: &Case<'_>, hides: bool) -> Result<Proposal, String> {
+    // A constant for which a condition is derived would be known by that.
+    let without_constants = |text: &&String| !has_literal(text);
+    let nameless = hides.then(|| Schema {
+        derived: case.schema.derived.iter().filter(without_constants).cloned().collect(),
+        ..case.schema.clone()
+    });
+    let declared = nameless.as_ref().unwrap_or(case.schema);
+    let shape = FilterShape::of(declared).ok().filter(|shape| !shape.is_empty());
+    let shape = shape.ok_or("the schema declares no filter")?.of_table(declared, &measured(case));
+    let (schema, named) = (&*declared.with_derived(), named(declared, case.query));
+    let (asked, search) = asked(case, (schema, &shape, &named), hides)?;
+    let Asked { filter, condition, computed, masks, keys, by, shape, cells, on_cells } = asked;
     let measured = shape.quantities();
     let lanes = &shape.lanes;
     let row_of = |lane: usize| lanes.get(lane).map(|lane| &lane.row);
@@ -68,6 +84,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     // The mask of a group leaves out what a condition would.
     let is_masked = filter.is_some() || case.shape.has_deleted || !keys.is_empty();
     let mut builder = Builder::new(case, is_masked, masks.iter().map(predicate).collect());
+    let constants = builder.compute(computed)?;
     builder.factors(condition, &cells)?;
     builder.sums(&shape, &cells_query)?;
     let Space { degree, .. } = builder.space()?;
@@ -75,7 +92,11 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
     let task = with_keys(case, (task, degree as u64), &keys, &mut cost);
     let tells = tells(&task, &keys, search.as_ref());
     let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
-    let keyed = if task.relinearised { "with keys for its answer" } else { "without keys" };
+    let keyed = match (&task.computed, task.relinearised) {
+        (Some(condition), _) => format!("on {} encrypted constants", condition.constant_count()),
+        (None, true) => "with keys for its answer".to_owned(),
+        (None, false) => "without keys".to_owned(),
+    };
     let rounds = search.as_ref().map_or_else(String::new, |search| format!(", in {} rounds", search.rounds));
     let own = OwnQuery { clear: vec![], encrypted: vec![], sealed: vec![], query: case.query.clone() };
     let owner = OwnerPlan {
@@ -84,6 +105,7 @@ fn propose(case: &Case<'_>) -> Result<Proposal, String> {
         cells: Some(cells_query),
         search,
         filtered: Some(FilteredSums { by, measured, keys, sums, is_masked }),
+        constants,
         bounds,
         final_sql: grouped.final_sql,
         ..OwnerPlan::default()
@@ -106,6 +128,10 @@ fn tells(task: &ProductsTask, keys: &[String], search: Option<&Search>) -> Vec<S
     ids.sort_unstable();
     let ids = numbered(&ids);
     let combined = match search {
+        None if task.computed.is_some() => format!(
+            "that encoded columns {ids} are combined with constants that it cannot read, and how; nothing of the constants, or whether they are those of \
+             another question"
+        ),
         None => format!("that encoded columns {ids} are combined, and how; when the same are combined again"),
         Some(Search { rounds, .. }) => format!(
             "that encoded columns are combined in {rounds} rounds, and how, in the last one for example {ids}; which a later round combines hangs \
@@ -122,14 +148,18 @@ fn tells(task: &ProductsTask, keys: &[String], search: Option<&Search>) -> Vec<S
 fn asked(
     case: &Case<'_>,
     (schema, shape, query): (&Schema, &FilterShape, &Query),
+    hides: bool,
 ) -> Result<(Asked, Option<Search>), String> {
     let rows = case.catalog.rows();
-    let found = compile(schema, shape, (query, case.round), rows);
+    let found = compile(schema, shape, (query, case.round, hides), rows);
+    if hides {
+        return Ok((found?, None));
+    }
     if found.as_ref().is_err_and(|why| *why == OTHER_SUMS) && case.round.is_none() && !case.limits.at_once {
         let search = Search::of(shape, query);
         let sample = search.as_ref().and_then(|search| search.sample(schema));
         if let (Some(search), Some(sample)) = (search, sample) {
-            let asked = compile(schema, shape, (query, Some(&sample)), rows)?;
+            let asked = compile(schema, shape, (query, Some(&sample), false), rows)?;
             return if search.is_all_of(query, &asked) {
                 Ok((asked, Some(search)))
             } else {
@@ -182,6 +212,11 @@ fn with_keys(
     ProductsTask { keys, max_groups: cost.max_groups, ..task }
 }
 
+/// Characters of so many bytes in base64.
+const fn encoded_bytes(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
 /// Cells with the condition.
 #[derive(Clone)]
 struct Filtered {
@@ -212,6 +247,9 @@ struct Builder<'a, 'c> {
     /// Encodings in the order in which factors name them.
     columns: Vec<&'c PrivateEncoding>,
     set: Option<&'static ParamSet>,
+    computed: Option<ComputedCondition>,
+    /// log2 of the bound on its phase.
+    computed_log2: f64,
     factors: Vec<Factor>,
     cells: Vec<Filtered>,
     sums: Vec<ProductSum>,
@@ -223,7 +261,21 @@ impl<'a, 'c> Builder<'a, 'c> {
     fn new(case: &'a Case<'c>, is_masked: bool, masks: Vec<Predicate>) -> Self {
         let (columns, factors, cells) = (Vec::new(), Vec::new(), Vec::new());
         let (sums, read, elements) = (Vec::new(), Vec::new(), MAX_ELEMENTS);
-        Self { case, is_masked, masks, columns, set: None, factors, cells, sums, read, elements }
+        let (computed, computed_log2) = (None, 0.0);
+        Self {
+            case,
+            is_masked,
+            masks,
+            columns,
+            set: None,
+            computed,
+            computed_log2,
+            factors,
+            cells,
+            sums,
+            read,
+            elements,
+        }
     }
 
     /// The place of a quantity among the columns; an error if the table does not have it everywhere, in the ring of the others.
@@ -259,7 +311,57 @@ impl<'a, 'c> Builder<'a, 'c> {
     }
 
     fn space(&self) -> Result<Space, String> {
-        self.set.map(space_of).ok_or_else(|| "it reads no encrypted column".to_owned())
+        let space = self.set.map(space_of).ok_or_else(|| "it reads no encrypted column".to_owned())?;
+        Ok(Space { computed_log2: self.computed_log2, ..space })
+    }
+
+    /// The places of a sum's columns, with its constants, by the numbers of the columns. These are random: in the order of their values, flags would show
+    /// which of them a later question without encrypted constants combines.
+    fn numbered(&mut self, sum: &Inner) -> Result<Vec<(Option<usize>, i64)>, String> {
+        let number = |(quantity, _): &&(Option<Quantity>, i64)| {
+            let found = quantity.as_ref().and_then(|quantity| self.case.catalog.filtered(quantity));
+            found.map(|(encoding, _)| encoding.public.id)
+        };
+        let mut terms: Vec<&(Option<Quantity>, i64)> = sum.iter().collect();
+        terms.sort_by_key(number);
+        let place = |(quantity, constant): &(Option<Quantity>, i64)| {
+            Ok((quantity.as_ref().map(|quantity| self.place(quantity)).transpose()?, *constant))
+        };
+        terms.into_iter().map(place).collect()
+    }
+
+    /// The condition with encrypted constants, if there is one: its constants, in the order in which they are encrypted.
+    fn compute(&mut self, computed: Option<Computed>) -> Result<Vec<i64>, String> {
+        let Some(computed) = computed else { return Ok(Vec::new()) };
+        let found = computed.sums.iter().map(Vec::len).sum::<usize>();
+        if found > MAX_CONSTANTS {
+            return Err(format!(
+                "its condition takes {found} encrypted constants, and there are keys for {MAX_CONSTANTS}"
+            ));
+        }
+        let (mut inner, mut constants) = (Vec::new(), Vec::new());
+        for sum in &computed.sums {
+            let (places, of_sum): (Vec<_>, Vec<_>) = self.numbered(sum)?.into_iter().unzip();
+            inner.push(places);
+            constants.extend(of_sum);
+        }
+        let secret = self.columns.first().map(|encoding| &encoding.secret_id);
+        let has_keys = secret.is_some_and(|secret| self.case.shape.constant_keys.contains(secret));
+        let is_of_first = self.case.shape.domains.iter().all(|domain| *domain == 0);
+        let chain = self.set.and_then(chain_of_constants).filter(|_| has_keys && is_of_first);
+        let (name, chain) = chain.ok_or("the table has no keys for encrypted constants")?;
+        let phase = computed.phase(&chain);
+        let phase = phase
+            .ok_or("with encrypted constants its condition multiplies more than there are levels for")?;
+        self.computed_log2 = phase.log2;
+        self.computed = Some(ComputedCondition {
+            keys: name.to_owned(),
+            // Of the length that it will have: what is to be sent is counted.
+            constants: "A".repeat(encoded_bytes(size::fresh_ciphertext_bytes(&chain))),
+            inner,
+            formula: computed.formula,
+        });
+        Ok(constants)
     }
 
     /// One factor for each cell: the condition, and that a row is in the cell.
@@ -347,6 +449,7 @@ impl<'a, 'c> Builder<'a, 'c> {
         let mut task = ProductsTask {
             columns: self.columns.iter().map(|encoding| encoding.public.id).collect(),
             masks: self.masks,
+            computed: self.computed,
             factors: self.factors,
             elements: self.elements as u32,
             ..ProductsTask::default()

@@ -99,6 +99,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             regroup: None,
             own: None,
             run: None,
+            constants: Vec::new(),
             search: None,
             cells: None,
             hidden: None,

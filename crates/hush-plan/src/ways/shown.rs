@@ -10,7 +10,8 @@ pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     let has_condition = plan.predicates().next().is_some();
     // Factors name encoded columns by their numbers: the same constants are known again, but not for what they are.
     let (reads_blocks, by_values) = match &plan.task {
-        Task::Products(_) => (true, false),
+        // Encrypted constants are the same bytes for nobody, and the same columns are read for all of them.
+        Task::Products(task) => (task.computed.is_none(), false),
         Task::Rows(RowsTask {
             run: Some(RunTask { read: RunRead::Blocks { by_values, .. }, .. }), ..
         }) => (true, *by_values),

@@ -142,6 +142,12 @@ impl BlockView<'_> {
             Memory::Kept => self.rows(kept, value),
         };
         match step.operation {
+            Operation::Computed => {
+                let computed = self.elements.get(element).map_or(&[][..], |element| element.computed);
+                for (row, poly) in out.chunks_exact_mut(self.stride).zip(computed) {
+                    row[..self.places].copy_from_slice(self.within(poly).unwrap_or_default());
+                }
+            }
             Operation::Constant(integer) => {
                 let q = i128::from(self.limb.modulus().value());
                 out.fill(i128::from(integer).rem_euclid(q) as u64);

@@ -16,6 +16,8 @@ pub(super) struct Steps {
     pub(super) loads: Vec<Option<Value>>,
     /// Masks that an element has for factors.
     masks: usize,
+    /// Whether a factor names the computed ciphertext.
+    names_computed: bool,
     /// Where each factor is.
     factors: Vec<Value>,
     /// Rows of both memories.
@@ -50,6 +52,7 @@ pub(super) struct Step {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
+    Computed,
     Constant(i64),
     Copy(Value),
     Mask(usize),
@@ -69,7 +72,14 @@ impl Steps {
         (bodies, masks): (usize, usize),
     ) -> Result<Self, RlweError> {
         let loads = vec![None; bodies];
-        let mut steps = Self { steps: Vec::new(), loads, masks, factors: Vec::new(), rows: [0; 2] };
+        let mut steps = Self {
+            steps: Vec::new(),
+            loads,
+            masks,
+            names_computed: false,
+            factors: Vec::new(),
+            rows: [0; 2],
+        };
         for measure in measures {
             steps.load(*measure, Memory::Kept)?;
         }
@@ -100,6 +110,11 @@ impl Steps {
     /// How many masks an element has for factors.
     pub(super) fn masks(&self) -> usize {
         self.masks
+    }
+
+    /// Whether an element needs a computed ciphertext.
+    pub(super) fn names_computed(&self) -> bool {
+        self.names_computed
     }
 
     /// What the mask of an element is multiplied into: each factor once.
@@ -169,6 +184,10 @@ impl Steps {
             Factor::Mask(number) if *number >= self.masks => {
                 Err(RlweError::NoSuchOperand { found: *number, bodies: self.masks })
             }
+            Factor::Computed => {
+                self.names_computed = true;
+                Ok(())
+            }
             Factor::Constant(_) | Factor::Earlier(_) | Factor::Mask(_) => Ok(()),
             Factor::Add(left, right) | Factor::Sub(left, right) | Factor::Mul(left, right) => {
                 self.load_all(left)?;
@@ -183,6 +202,7 @@ impl Steps {
             Ok::<_, RlweError>((self.add(left, Memory::Passing)?, self.add(right, Memory::Passing)?))
         };
         match factor {
+            Factor::Computed => Ok(self.push(Operation::Computed, 2, memory)),
             Factor::Constant(integer) => Ok(self.push(Operation::Constant(*integer), 1, memory)),
             Factor::Mask(number) => Ok(self.push(Operation::Mask(*number), 1, memory)),
             Factor::Stored(body) => {

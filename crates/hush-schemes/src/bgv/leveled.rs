@@ -42,6 +42,10 @@ impl BgvCiphertext {
     pub fn inner(&self) -> &RlweCiphertext {
         &self.inner
     }
+    /// The components, taken out.
+    pub fn into_inner(self) -> RlweCiphertext {
+        self.inner
+    }
     /// The level.
     pub fn level(&self) -> Level {
         self.level

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{KeyKind, Manifest, PartEntry};
+use super::{Manifest, PartEntry};
 use crate::digest::EncryptionId;
 use crate::error::{Counted, ManifestFault};
 
@@ -62,9 +62,9 @@ impl Manifest {
         self.forget_empty_generations();
         let used: BTreeSet<u32> = self.parts.iter().map(|part| part.domain).collect();
         self.earlier.retain(|domain| used.contains(&domain.number));
-        // Keys for powers are of the first domain's secret.
+        // They are of the first domain's secret.
         if !self.domains().contains(&0) {
-            self.keys.retain(|entry| !matches!(entry.kind, KeyKind::Powers { .. }));
+            self.keys.clear();
         }
         self.rotating = self.rotating && !self.earlier.is_empty();
     }
@@ -105,13 +105,13 @@ mod tests {
     use super::*;
     use crate::digest::{Digest, SecretId};
     use crate::fixture::manifest;
-    use crate::manifest::{KeyEntry, PartFile};
+    use crate::manifest::{KeyEntry, KeyKind, PartFile};
 
     fn named(byte: u8) -> EncryptionId {
         EncryptionId::from_bytes([byte; 16])
     }
 
-    /// Keys for powers go with the last part of the first domain; others stay.
+    /// Keys go with the last part of the first domain.
     #[test]
     fn keys_of_the_first_domain_go_with_it() {
         let mut manifest = manifest();
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(manifest.keys.len(), 2);
         manifest.parts.iter_mut().for_each(|part| part.domain = 1);
         manifest.forget_unused();
-        assert_eq!(manifest.keys, [entry(KeyKind::Relinearisation, 2)]);
+        assert_eq!(manifest.keys, []);
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub fn propose(profile: &TableProfile, table: &str) -> Proposed {
         measures: Vec::new(),
         filter_factors: None,
         answer_keys: false,
+        constant_keys: false,
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -68,6 +68,7 @@ pub(super) fn schema(columns: Vec<Column>) -> Schema {
         measures: Vec::new(),
         filter_factors: None,
         answer_keys: false,
+        constant_keys: false,
         edge: false,
         erasable: false,
         allow: hush_plan::Shown::ALL,

@@ -52,6 +52,7 @@ impl Loaded<'_> {
             bodies,
             mask: mask.as_ref(),
             masks,
+            computed: &[],
         })
     }
 }
@@ -87,7 +88,14 @@ impl RunningProducts for ProductBlocks {
         let loaded: Vec<Loaded<'_>> =
             chunks.par_iter().map(|chunk| load(products, chunk)).collect::<Result<_, _>>()?;
         let elements: Vec<StoredElement<'_>> = loaded.iter().flat_map(Loaded::stored).collect();
-        let sums = ProductSums::new(&products.ring, &products.evaluated, &elements).map_err(|_| INTERNAL)?;
+        let computed =
+            products.computing.as_ref().map(|computing| computing.evaluate(&products.ring, &elements, stop));
+        let computed = computed.transpose()?.unwrap_or_default();
+        let mut elements = elements;
+        for (element, computed) in elements.iter_mut().zip(&computed) {
+            element.computed = computed;
+        }
+        let sums = product_sums(products, &elements)?;
         self.0.resize_with(sums.blocks(), || sums.zeros());
         let add = |memory: &mut BlockMemory, (block, totals): (usize, &mut Vec<Words>)| {
             stop.check()?;
@@ -102,13 +110,22 @@ impl RunningProducts for ProductBlocks {
         if self.0.is_empty() {
             return ProductPolys::zero(products).encode(products, extent);
         }
-        let sums = ProductSums::new(&products.ring, &products.evaluated, &[]).map_err(|_| INTERNAL)?;
+        let sums = product_sums(products, &[])?;
         let encode = |(number, sum): (usize, &ProductSum)| {
             let components = sums.assemble(number, &self.0).map_err(|_| INTERNAL)?;
             object(products, (sum, &components), extent)
         };
         products.task.sums.par_iter().enumerate().map(encode).collect()
     }
+}
+
+/// The sums of a task on some ring elements, modulo the primes in which they can be other than 0.
+fn product_sums<'a>(
+    products: &'a Products,
+    elements: &'a [StoredElement<'a>],
+) -> Result<ProductSums<'a>, ExecError> {
+    let sums = ProductSums::new(&products.ring, &products.evaluated, elements).map_err(|_| INTERNAL)?;
+    Ok(sums.within(products.limbs()))
 }
 
 /// The bodies of a chunk, and its ring elements in which something counts.

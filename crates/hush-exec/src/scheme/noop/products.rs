@@ -93,6 +93,8 @@ fn value(factor: &Factor, (columns, masks): (&[I256], &[bool]), earlier: &[I256]
     let both = |left, right| Ok::<_, ExecError>((one(left)?, one(right)?));
     match factor {
         Factor::Column(place) => columns.get(*place).copied().ok_or(DAMAGED),
+        // There are no keys where nothing is encrypted.
+        Factor::Computed => Err(ExecError::NoKeys),
         Factor::Constant(integer) => Ok(I256::from(*integer)),
         Factor::Mask(place) => masks.get(*place).map(|mask| I256::from(i32::from(*mask))).ok_or(DAMAGED),
         Factor::Earlier(number) => earlier.get(*number).copied().ok_or(DAMAGED),

@@ -87,6 +87,7 @@ impl Table {
                 bodies,
                 mask: None,
                 masks,
+                computed: &[],
             })
             .collect();
         let sums = ProductSums::new(&self.ring, task, &elements).unwrap();
@@ -103,6 +104,7 @@ impl Table {
 fn value(factor: &Factor, (row, masks): (&[i64], &[bool]), earlier: &[i64]) -> i64 {
     let value = |factor: &Factor| i128::from(value(factor, (row, masks), earlier));
     let found = match factor {
+        Factor::Computed => unreachable!("no task here names it"),
         Factor::Mask(mask) => i128::from(masks[*mask]),
         Factor::Stored(column) => i128::from(row[*column]),
         Factor::Constant(integer) => i128::from(*integer),
@@ -118,6 +120,7 @@ fn value(factor: &Factor, (row, masks): (&[i64], &[bool]), earlier: &[i64]) -> i
 fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
     let bound = |factor: &Factor| bound(factor, degree, earlier);
     match factor {
+        Factor::Computed => unreachable!("no task here names it"),
         Factor::Stored(_) => noise::bgv_fresh_phase_log2((T as f64).log2()),
         Factor::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
         // Centred, and without an error.
@@ -326,7 +329,7 @@ fn tasks_and_elements_that_do_not_fit_are_refused() {
     let body = checked(bytes, &table.ring, BodyKind::Slot, id);
     let mask = table.encoder.encode_clear(0, Values::I64(&[1; 10])).unwrap();
     let fits_with = |ring: &Ring, element, bodies: &[Body<'_>], masks: &[Poly<Eval>]| {
-        let element = Element { seed: table.chunks[0].0, element, bodies, mask: None, masks };
+        let element = Element { seed: table.chunks[0].0, element, bodies, mask: None, masks, computed: &[] };
         ProductSums::new(ring, &task, &[element]).is_ok()
     };
     let fits = |ring: &Ring, element, bodies: &[Body<'_>]| {
@@ -350,7 +353,8 @@ fn phases_beyond_their_bound_are_refused() {
         checked(&bytes[column as usize], &table.ring, BodyKind::Slot, id)
     };
     let bodies = [body(0), body(1)];
-    let elements = [Element { seed: table.chunks[0].0, element: 0, bodies: &bodies, mask: None, masks: &[] }];
+    let seed = table.chunks[0].0;
+    let elements = [Element { seed, element: 0, bodies: &bodies, mask: None, masks: &[], computed: &[] }];
     let components = ProductSums::new(&table.ring, &task, &elements).unwrap().evaluate().unwrap().remove(0);
     let decrypt =
         |bound| decrypt_product(&table.secret, &table.encoder, &components, PhaseLimit::from_log2(bound));

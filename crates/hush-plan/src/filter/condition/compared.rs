@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use num_bigint::{BigInt, Sign};
 use sqlparser::ast::{BinaryOperator, Expr, Value};
 
 use crate::filter::code::{Code, Places};
@@ -21,6 +22,8 @@ pub(super) struct Operand {
     part: Option<CalendarPart>,
 }
 
+/// Beyond the values of all columns.
+const BEYOND: i128 = i128::MAX >> 1;
 /// Most days of a column whose parts are looked at one by one.
 const MAX_DAYS: u64 = 1 << 17;
 /// Most runs of days that have a part: as many sets of flags are added up.
@@ -34,6 +37,17 @@ impl Operand {
         let (part, name) = CalendarPart::of_column(expr)?;
         let place = codes.iter().position(|code| code.column == name)?;
         Some(Self { place, part: Some(part) })
+    }
+
+    /// How many ranges of places a comparison has at most, whatever its constant.
+    pub(super) fn most(self, op: &BinaryOperator) -> usize {
+        match (self.part, op) {
+            // Parts that begin anew go through their values again and again.
+            (Some(CalendarPart::Quarter | CalendarPart::Month | CalendarPart::Day), _) => MAX_RUNS,
+            (None | Some(CalendarPart::Year | CalendarPart::StartOf { .. }), op) => {
+                if *op == BinaryOperator::NotEq { 2 } else { 1 }
+            }
+        }
     }
 
     /// The places of the values for which a comparison with a constant is true; `None` for one of another kind.
@@ -158,8 +172,16 @@ fn floor_of(kind: ColumnType, literal: &Expr) -> Option<(i128, bool)> {
                 _ => 0,
             };
             let (value, scale) = constant_number(literal)?;
-            let (value, less) = (i128::try_from(value).ok()?, scale.checked_sub(own)?);
-            Some((value.div_euclid(10_i128.checked_pow(less)?), false))
+            let is_negative = value.sign() == Sign::Minus;
+            // What no number here has room for lies beyond all values.
+            let beyond = if is_negative { -BEYOND } else { BEYOND };
+            let Some(less) = scale.checked_sub(own) else { return Some((beyond, false)) };
+            let unit = BigInt::from(10).pow(less);
+            let mut floor = &value / &unit;
+            if is_negative && &floor * &unit != value {
+                floor -= 1;
+            }
+            Some((i128::try_from(floor).map_or(beyond, |floor| floor.clamp(-BEYOND, BEYOND)), false))
         }
         _ => None,
     }

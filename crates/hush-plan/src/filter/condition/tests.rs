@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+mod hidden;
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -56,7 +58,7 @@ fn codes(schema: &Schema) -> Vec<Code> {
 fn masked(text: &str) -> Option<(Term, Vec<Expr>)> {
     let schema = table();
     let query = sql::parse(&schema, &format!("SELECT COUNT(*) FROM t WHERE {text}")).unwrap();
-    let columns = CodedColumns { schema: &schema, codes: &codes(&schema) };
+    let columns = CodedColumns { schema: &schema, codes: &codes(&schema), hides: false };
     let mut masks = Vec::new();
     let term = polynomial(columns, query.filter.as_ref().unwrap(), &mut masks)?;
     Some((term, masks))
@@ -99,7 +101,7 @@ fn evaluate(term: &Term, known: &BTreeMap<Quantity, i64>, masks: &[bool]) -> i64
     let of = |term: &Term| evaluate(term, known, masks);
     match term {
         Term::Clear(mask) => i64::from(masks[*mask]),
-        Term::Constant(integer) => *integer,
+        Term::Computed(integer) | Term::Constant(integer) => *integer,
         Term::Stored(quantity) => known[quantity],
         Term::Add(one, other) => of(one) + of(other),
         Term::Mul(one, other) => of(one) * of(other),
@@ -126,12 +128,24 @@ fn values(row: &Row) -> BTreeMap<Quantity, i64> {
     all.map(|quantity| (quantity.clone(), i64::from(value(&quantity)))).collect()
 }
 
-struct Draws(u64);
+/// The form of a condition, and its constants, from seeds of their own.
+struct Draws {
+    form: u64,
+    constants: u64,
+}
 
 impl Draws {
+    fn next(state: &mut u64, bound: u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % bound
+    }
+
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
+        Self::next(&mut self.form, bound)
+    }
+
+    fn constant(&mut self, bound: u64) -> u64 {
+        Self::next(&mut self.constants, bound)
     }
 }
 
@@ -146,23 +160,23 @@ fn atom(draws: &mut Draws) -> (String, Truth) {
     let op = draws.below(6) as usize;
     match draws.below(12) {
         0 => {
-            let bound = i128::from(draws.below(3020)) - 12;
+            let bound = i128::from(draws.constant(3020)) - 12;
             (format!("day {} {bound}", OPS[op]), Box::new(move |row| Some(compared(op, row.day, bound))))
         }
         1 => {
-            let (low, high) = (i128::from(draws.below(3000)), i128::from(draws.below(3000)));
+            let (low, high) = (i128::from(draws.constant(3000)), i128::from(draws.constant(3000)));
             let is_within = move |row: &Row| Some(low <= row.day && row.day <= high);
             (format!("day BETWEEN {low} AND {high}"), Box::new(is_within))
         }
         2 => {
-            let bound = i128::from(draws.below(14)) - 2;
+            let bound = i128::from(draws.constant(14)) - 2;
             (
                 format!("{bound} {} size", OPS[op]),
                 Box::new(move |row| row.size.map(|size| compared(op, bound, size))),
             )
         }
         3 => {
-            let list = [0, 1, 2].map(|_| i128::from(draws.below(12)));
+            let list = [0, 1, 2].map(|_| i128::from(draws.constant(12)));
             let text = list.map(|one| one.to_string()).join(", ");
             let is_negated = draws.below(2) == 0;
             let word = if is_negated { "NOT IN" } else { "IN" };
@@ -174,7 +188,7 @@ fn atom(draws: &mut Draws) -> (String, Truth) {
         4 => ("fresh".to_owned(), Box::new(|row| row.fresh)),
         5 => {
             // In thousandths, so that most lie between two values.
-            let bound = i128::from(draws.below(2100)) - 20;
+            let bound = i128::from(draws.constant(2100)) - 20;
             let sign = if bound < 0 { "-" } else { "" };
             let text = format!("{sign}{}.{:03}", bound.abs() / 1000, bound.abs() % 1000);
             (
@@ -183,7 +197,7 @@ fn atom(draws: &mut Draws) -> (String, Truth) {
             )
         }
         6 => {
-            let kind = ["A", "B", "C", "D"][draws.below(4) as usize];
+            let kind = ["A", "B", "C", "D"][draws.constant(4) as usize];
             let is_negated = draws.below(2) == 0;
             let op = if is_negated { "<>" } else { "=" };
             (
@@ -197,7 +211,7 @@ fn atom(draws: &mut Draws) -> (String, Truth) {
             (format!("size {word}"), Box::new(move |row| Some(row.size.is_none() == is_null)))
         }
         8 => {
-            let year = i128::from(draws.below(4));
+            let year = i128::from(draws.constant(4));
             let is_negated = draws.below(2) == 0;
             let op = if is_negated { "<>" } else { "=" };
             (
@@ -207,7 +221,7 @@ fn atom(draws: &mut Draws) -> (String, Truth) {
         }
         9 => ("year IS NULL".to_owned(), Box::new(|row| Some(row.year.is_none()))),
         10 => {
-            let city = ["x", "y", "z"][draws.below(3) as usize];
+            let city = ["x", "y", "z"][draws.constant(3) as usize];
             (format!("'{city}' = city"), Box::new(move |row| Some(row.city == city)))
         }
         _ => ("kind IN ('A', 'C')".to_owned(), Box::new(|row| row.kind.map(|kind| kind != "B"))),
@@ -238,21 +252,24 @@ fn condition(draws: &mut Draws, depth: u32) -> (String, Truth) {
     }
 }
 
+fn rows(draws: &mut Draws) -> Vec<Row> {
+    let mut row = |place: usize| Row {
+        day: [-5, 3000, i128::from(draws.below(3006)) - 5][place % 3],
+        size: (draws.below(4) > 0).then(|| draws.below(11).into()),
+        fresh: (draws.below(3) > 0).then(|| draws.below(2) == 0),
+        cost: draws.below(201).into(),
+        kind: (draws.below(4) > 0).then(|| KINDS[draws.below(3) as usize]),
+        year: (draws.below(4) > 0).then(|| 1 + i128::from(draws.below(3))),
+        city: ["x", "y"][draws.below(2) as usize],
+    };
+    (0..60).map(&mut row).collect()
+}
+
 /// Random conditions are 1 where they are true, and 0 where they are false or NULL.
 #[test]
 fn polynomials_are_one_where_conditions_are_true() {
-    let mut draws = Draws(7);
-    let rows: Vec<Row> = (0..60)
-        .map(|place| Row {
-            day: [-5, 3000, i128::from(draws.below(3006)) - 5][place % 3],
-            size: (draws.below(4) > 0).then(|| draws.below(11).into()),
-            fresh: (draws.below(3) > 0).then(|| draws.below(2) == 0),
-            cost: draws.below(201).into(),
-            kind: (draws.below(4) > 0).then(|| KINDS[draws.below(3) as usize]),
-            year: (draws.below(4) > 0).then(|| 1 + i128::from(draws.below(3))),
-            city: ["x", "y"][draws.below(2) as usize],
-        })
-        .collect();
+    let mut draws = Draws { form: 7, constants: 8 };
+    let rows = rows(&mut draws);
     let known: Vec<BTreeMap<Quantity, i64>> = rows.iter().map(values).collect();
     let mut decided = 0;
     for _ in 0..3000 {
@@ -338,7 +355,7 @@ fn parts_of_dates_are_runs_of_days() {
     ];
     for grain in [Grain::Each, Grain::Calendar] {
         let codes = [Code::of(&schema, &Dimension { column: "day".to_owned(), grain }).unwrap()];
-        let columns = CodedColumns { schema: &schema, codes: &codes };
+        let columns = CodedColumns { schema: &schema, codes: &codes, hides: false };
         let read = |text: &str| {
             let query = sql::parse(&schema, &format!("SELECT COUNT(*) FROM t WHERE {text}")).unwrap();
             polynomial(columns, query.filter.as_ref().unwrap(), &mut Vec::new())

@@ -160,7 +160,7 @@ fn one_large_column_is_searched_in_groups_that_are_its_cells() {
         let query = sql::parse(&schema, text).unwrap();
         let search = Search::of(&shape, &query)?;
         let sample = search.sample(&schema)?;
-        let asked = super::super::compile(&schema, &shape, (&query, Some(&sample)), 1000).ok()?;
+        let asked = super::super::compile(&schema, &shape, (&query, Some(&sample), false), 1000).ok()?;
         Some(search.is_all_of(&query, &asked))
     };
     assert_eq!(

@@ -10,7 +10,7 @@ fn cells_are_as_coarse_as_a_question() {
     let shape = FilterShape::of(&schema).unwrap();
     let asked = |text: &str| {
         let query = sql::parse(&schema, text).unwrap();
-        compile(&schema, &shape, (&query, None), 1_000_000).map(|asked| {
+        compile(&schema, &shape, (&query, None, false), 1_000_000).map(|asked| {
             let degrees = asked.cells.iter().map(|sum| sum.term.degree()).max();
             (asked.shape.cells(), asked.cells.len(), asked.condition.degree(), degrees.unwrap_or(0))
         })

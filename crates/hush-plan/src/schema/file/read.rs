@@ -66,7 +66,7 @@ pub(super) struct Reader<'i> {
 
 impl Reader<'_> {
     fn schema(&self, top: &DeTable<'_>) -> Result<Schema, SchemaError> {
-        const KEYS: [&str; 22] = [
+        const KEYS: [&str; 23] = [
             "allow",
             "approved_by",
             "columns",
@@ -77,6 +77,7 @@ impl Reader<'_> {
             "filter",
             "filter_factors",
             "answer_keys",
+            "constant_keys",
             "format",
             "group",
             "max_rows",
@@ -122,6 +123,7 @@ impl Reader<'_> {
             measures: Vec::new(),
             filter_factors: None,
             answer_keys: self.flag(top, "answer_keys")?,
+            constant_keys: self.flag(top, "constant_keys")?,
             edge: self.flag(top, "edge")?,
             erasable: self.flag(top, "erasable")?,
             allow: top.get("allow").map_or(Ok(Shown::ALL), |value| self.allow(value))?,

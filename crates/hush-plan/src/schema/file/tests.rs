@@ -230,6 +230,7 @@ fn random_schemas_survive_the_round_trip() {
             measures: Vec::new(),
             filter_factors: Some(2 + random.below(4) as u8).filter(|_| random.below(2) == 0),
             answer_keys: random.below(4) == 0,
+            constant_keys: random.below(4) == 0,
             moments: if of_moments.len() < 2 { Vec::new() } else { vec![of_moments] },
         };
         let text = to_toml(&schema);

@@ -151,6 +151,9 @@ fn head(out: &mut String, schema: &Schema) {
     if schema.answer_keys {
         line(out, "answer_keys = true");
     }
+    if schema.constant_keys {
+        line(out, "constant_keys = true");
+    }
     if !schema.derived.is_empty() {
         line(out, &format!("derive = {}", quoted_list(schema.derived.iter().map(String::as_str))));
     }
