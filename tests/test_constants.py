@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions whose constants are encrypted: results are those of columns that come back, and nothing that is sent hangs on a constant."""
+
+import base64
+import datetime
+import json
+import random
+import re
+
+import hushtable_worker as worker
+import pytest
+
+import hushtable as ht
+from duckdb_agrees import assert_as_duckdb
+
+SCHEMA = """format = 1
+table = "t"
+status = "approved"
+approved_by = "test"
+null_tokens = [""]
+max_rows = 100000
+constant_keys = true
+filter = [{ column = "kind", values = ["a", "b", "ü"] }]
+derive = ["size / 2 = 3"]
+measure = ["pay * rate"]
+[columns.ward]
+type = "category"
+protect = "clear"
+[columns.day]
+type = "date"
+range = ["1994-01-01", "1994-07-31"]
+protect = "encrypt"
+for = ["filter"]
+[columns.size]
+type = "int(8)"
+range = [-3, 20]
+nullable = true
+protect = "encrypt"
+for = ["filter"]
+[columns.fresh]
+type = "bool"
+protect = "encrypt"
+for = ["filter"]
+[columns.rate]
+type = "decimal(3,2)"
+range = [0, 0.10]
+protect = "encrypt"
+for = ["filter", "measure"]
+[columns.pay]
+type = "decimal(7,2)"
+range = [0, 20000]
+nullable = true
+protect = "encrypt"
+for = ["measure"]
+[columns.kind]
+type = "category"
+nullable = true
+protect = "seal"
+"""
+AGGREGATES = ["COUNT(*)", "COUNT(pay)", "SUM(pay)", "SUM(rate)", "AVG(pay)", "SUM(pay * rate)"]
+FORM = "SELECT SUM(pay * rate) AS s, COUNT(*) AS n FROM t WHERE day >= DATE '{0}' AND day < DATE '{1}' AND rate BETWEEN {2} AND {3} AND size < {4}"
+#: Some match, none can, every row with a size does, and bounds beyond all values.
+CONSTANTS = [
+    ("1994-02-01", "1994-06-01", "0.02", "0.07", "12"),
+    ("1994-06-01", "1994-02-01", "0.07", "0.02", "12"),
+    ("1994-01-01", "1994-08-01", "0", "0.1", "21"),
+    ("1900-01-01", "2100-01-01", "0.055", "7.5", "-100"),
+    ("1994-01-15", "1994-01-16", "0.03", "0.03", "100"),
+]
+
+
+def day(place):
+    """A day by how far it lies above the first."""
+    return (datetime.date(1994, 1, 1) + datetime.timedelta(days=place)).isoformat()
+
+
+def write(path, draw, count):
+    """Random rows with missing values."""
+    some = lambda value: value if draw.random() < 0.9 else ""
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("ward,day,size,fresh,rate,pay,kind\n")
+        for _ in range(count):
+            cells = [draw.choice("ns"), day(draw.randrange(212)), some(draw.randint(-3, 20)), draw.choice(["true", "false"]), f"0.{draw.randrange(11):02}", some(f"{draw.randrange(2000001) / 100:.2f}"), some(draw.choice(["a", "b", "ü"]))]
+            out.write(",".join(map(str, cells)) + "\n")
+
+
+@pytest.fixture
+def table(hush, tmp_path, small_key):
+    """Two chunks, so that constants meet more than one ring element."""
+    (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
+    write(tmp_path / "t.csv", random.Random(3), 8700)
+    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    return tmp_path / "T"
+
+
+def opened(table, small_key):
+    """The table, with constants hidden."""
+    key = ht.open_key(small_key[1], passphrase_file=small_key[3])
+    return ht.open(str(table), keys=key, way="filter", hide=["constants", "pattern", "sizes"])
+
+
+def atom(draw):
+    """A comparison of a hidden column with constants."""
+    op = draw.choice(["<", "<=", ">", ">=", "=", "<>"])
+    return draw.choice([
+        lambda: f"day {op} DATE '{day(draw.randint(-5, 220))}'",
+        lambda: f"day {draw.choice(['', 'NOT '])}BETWEEN DATE '{day(draw.randint(-5, 220))}' AND DATE '{day(draw.randint(-5, 220))}'",
+        lambda: f"day IN (DATE '{day(draw.randint(0, 211))}', DATE '{day(draw.randint(0, 220))}')",
+        lambda: f"{draw.randint(-5, 22)} {op} size",
+        lambda: f"size {draw.choice(['', 'NOT '])}IN ({draw.randint(-3, 20)}, {draw.randint(-3, 20)}, 40)",
+        lambda: f"size IS {draw.choice(['', 'NOT '])}NULL",
+        lambda: draw.choice(["fresh", "NOT fresh", "fresh = true"]),
+        lambda: f"rate {op} {draw.choice(['0.05', '0.055', '0.1', '0', '1.5'])}",
+        lambda: f"kind {draw.choice(['=', '<>'])} '{draw.choice(['a', 'ü', 'none'])}'",
+        lambda: f"kind {draw.choice(['', 'NOT '])}IN ('a', 'ü')",
+        lambda: f"size / 2 {draw.choice(['=', '<>'])} 3",
+    ])()
+
+
+def condition(draw, factors):
+    """Comparisons joined by AND, OR and NOT."""
+    if factors == 1:
+        return atom(draw)
+    left = draw.randint(1, factors - 1)
+    text = f"({condition(draw, left)}) {draw.choice(['AND', 'OR'])} ({condition(draw, factors - left)})"
+    return f"NOT ({text})" if draw.random() < 0.2 else text
+
+
+def question(draw):
+    """A random query, in groups sometimes."""
+    keys = draw.choice([[], [], ["kind"], ["fresh"]])
+    items = [*keys, *draw.sample(AGGREGATES, 2)]
+    named = ", ".join(f"{text} AS x{place}" for place, text in enumerate(items))
+    group_by = f" GROUP BY {keys[0]} ORDER BY x0" if keys else ""
+    return f"SELECT {named} FROM t WHERE {condition(draw, draw.randint(1, 3))}{group_by}"
+
+
+def hidden(hush, query, key):
+    """The result on encrypted constants; None where they take more levels, or more of them, than there are."""
+    done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", "--format", "csv", "--analyze", "--json", *key, status=None)
+    if done.returncode:
+        assert re.match("HUSH-P030.*(encrypted constants|bits missing)", done.stderr), (query, done.stderr)
+        return None
+    analysis = json.loads(done.stderr.splitlines()[-1])
+    predicted, measured = analysis["predicted"]["prediction"], analysis["measured"]
+    assert predicted["bytes_up"] == measured["bytes_up"] and predicted["bytes_down"] == measured["bytes_down"], query
+    return done.stdout
+
+
+def by_fetch(hush, query, key):
+    """The result by columns that come back."""
+    return hush("query", "T", query, "--way", "fetch", "--format", "csv", *key).stdout
+
+
+def test_random_questions(hush, table, small_key):
+    """Until enough were answered: some need more levels than there are."""
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    draw = random.Random(seed)
+    answered = 0
+    for _ in range(60):
+        query = question(draw)
+        found = hidden(hush, query, small_key)
+        assert found in (None, by_fetch(hush, query, small_key)), query
+        answered += found is not None
+        if answered == 6:
+            return
+    raise AssertionError(f"only {answered} were answered")
+
+
+def test_duckdb_agrees(hush, table, small_key):
+    """The form of TPC-H's Q6, with dates in two digits; more rows then."""
+    for constants in CONSTANTS[:2]:
+        query = FORM.format(*constants)
+        assert hidden(hush, query, small_key) == by_fetch(hush, query, small_key)
+        assert_as_duckdb(by_fetch(hush, query, small_key), query, table.parent / "t.csv", least=1)
+    write(table.parent / "more.csv", random.Random(4), 500)
+    hush("append", "more.csv", "-o", "T", *small_key)
+    query = FORM.format(*CONSTANTS[2])
+    assert hidden(hush, query, small_key) == by_fetch(hush, query, small_key) != ""
+
+
+def test_what_is_sent_hangs_on_no_constant(table, small_key):
+    """Plans are the same but for a ciphertext, which is never the same; answers are of one length."""
+    owned = opened(table, small_key)
+    sent, ciphertexts, lengths = set(), set(), set()
+    for constants in [*CONSTANTS, CONSTANTS[0]]:
+        prepared = owned.prepare(FORM.format(*constants))
+        plan = json.loads(prepared.plan)
+        condition = plan["task"]["products"]["computed"]
+        ciphertexts.add(condition.pop("constants"))
+        sent.add(json.dumps(plan))
+        answer = worker.finish(str(table), prepared.plan, [worker.run_parts(str(table), prepared.plan, 0, 1)])
+        lengths.add(len(answer))
+    assert (len(sent), len(ciphertexts), len(lengths)) == (1, len(CONSTANTS) + 1, 1)
+    assert {len(text) for text in ciphertexts} == {len(next(iter(ciphertexts)))}
+    [plan] = sent
+    assert "1994" not in plan and json.loads(plan)["predicate"] is None
+    # Terms stand by the numbers of columns, which are random: their order is not that of values.
+    task = json.loads(plan)["task"]["products"]
+    for places in task["computed"]["inner"]:
+        numbers = [-1 if place is None else task["columns"][place] for place in places]
+        assert numbers == sorted(numbers) and len(numbers) > 2
+    # In lists, equal members and members that are no value take as much as others.
+    forms = ["size IN (1, 2, 3)", "size IN (1, 1, 99)", "day IN (DATE '1994-02-02', DATE '1994-02-03')", "day IN (DATE '1994-02-02', DATE '2094-02-02')"]
+    lists = [json.loads(owned.prepare(f"SELECT COUNT(*) FROM t WHERE {form}").plan)["task"]["products"] for form in forms]
+    for one, other in (lists[:2], lists[2:]):
+        assert one["computed"].pop("constants") != other["computed"].pop("constants")
+        assert one == other
+
+
+def test_partial_answers(hush, table, small_key):
+    """Each part by itself, put together, gives the bytes of one machine; the owner reads them."""
+    for seed in (5, 6):
+        write(table.parent / "more.csv", random.Random(seed), 300)
+        hush("append", "more.csv", "-o", "T", *small_key)
+    place, query = str(table), FORM.format(*CONSTANTS[0])
+    prepared = opened(table, small_key).prepare(query)
+    whole = worker.finish(place, prepared.plan, [worker.run_parts(place, prepared.plan, 0, 3)])
+    partials = [worker.run_parts(place, prepared.plan, a, b) for a, b in ((2, 3), (0, 1), (1, 2))]
+    assert worker.finish(place, prepared.plan, partials) == whole
+    key = ht.open_key(small_key[1], passphrase_file=small_key[3])
+    expected = ht.open(place, keys=key, way="fetch").sql(query)
+    assert list(prepared.finish(whole)) == list(expected)
+
+
+def test_plans_that_were_changed_are_refused(table, small_key):
+    """Before anything is computed; bytes that are no ciphertext over the chain, too."""
+    prepared = opened(table, small_key).prepare(FORM.format(*CONSTANTS[0]))
+    plan = json.loads(prepared.plan)
+    run = lambda: worker.run_parts(str(table), json.dumps(plan).encode(), 0, 1)
+    condition = plan["task"]["products"]["computed"]
+    whole = json.loads(json.dumps(condition))
+    constants = bytearray(base64.b64decode(condition["constants"]))
+    constants[5000] ^= 1
+    deep = {"mul": [{"inner": 0}, {"inner": 1}]}
+    for _ in range(4):
+        deep = {"mul": [deep, {"inner": 0}]}
+    changes = [
+        ("constants", ""),
+        ("constants", "no base64"),
+        ("constants", base64.b64encode(constants).decode()),
+        ("constants", condition["constants"][: len(condition["constants"]) // 8 * 4]),
+        ("keys", "n14_q8p1x46_d1_sec128_v1"),
+        ("inner", [*condition["inner"], [0] * 600]),
+        ("inner", [[10_000]]),
+        ("inner", []),
+        ("formula", {"inner": 99}),
+        ("formula", deep),
+    ]
+    for member, value in changes:
+        condition.update(whole)
+        condition[member] = value
+        with pytest.raises(worker.WorkerError, match="HUSH-E"):
+            run()
+    condition.update(whole)
+    # A sum that the condition does not decide would be computed modulo too few primes.
+    plan["task"]["products"]["factors"].append({"column": 0})
+    plan["task"]["products"]["sums"][0]["factor"] = len(plan["task"]["products"]["factors"]) - 1
+    with pytest.raises(worker.WorkerError, match="HUSH-E012"):
+        run()
+
+
+def test_without_keys_or_with_clear_columns_another_way_answers(hush, table, tmp_path, small_key):
+    """Clear columns would show their constants. Keys that are gone, or are of another secret, are not used."""
+    asked = "SELECT SUM(pay) AS s FROM t WHERE size > 3"
+    for query in (f"{asked} AND ward = 'n'", f"{asked} OR ward = 's'"):
+        done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", *small_key, status=None)
+        assert done.stderr.startswith("HUSH-P030") and "clear columns" in done.stderr, done.stderr
+        assert hush("query", "T", query, "--hide", "pattern", "--format", "csv", *small_key).stdout == by_fetch(hush, query, small_key)
+    told = hush("explain", "T", asked, "--way", "filter", "--hide", "constants", *small_key).stdout
+    assert "constants that it cannot read" in told and "circular security" in told and "expand" in told, told
+    assert "relinearisation" in hush("info", "T").stdout
+    keys = sorted((table / "keys").glob("*.key"), key=lambda file: file.stat().st_size)
+    assert len(keys) == 2
+    whole = keys[0].read_bytes()
+    keys[0].write_bytes(whole[:-1])
+    done = hush("query", "T", asked, "--way", "filter", "--hide", "pattern", *small_key, status=None)
+    assert done.returncode and re.match("HUSH-[ETC]", done.stderr), done.stderr
+    keys[0].write_bytes(whole)
+    assert hidden(hush, asked, small_key) == by_fetch(hush, asked, small_key)
+    hush("rotate", "T", *small_key)
+    assert hidden(hush, asked, small_key) is None
+    assert hush("query", "T", asked, "--hide", "pattern", "--format", "csv", *small_key).stdout == by_fetch(hush, asked, small_key)
