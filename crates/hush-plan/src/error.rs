@@ -445,7 +445,11 @@ fn no_way(wanted: Option<WayName>, why: Option<&str>, found: &[WayName], shown: 
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             format!("the query is not answered by {}{why}; it is by {found}", way.name())
         }
-        (Some(way), _) => format!("{} shows the server what is to be hidden: {shown}", way.name()),
+        (Some(way), _) => {
+            let why =
+                why.map_or_else(String::new, |why| format!("; with that hidden it does not answer: {why}"));
+            format!("{} shows the server what is to be hidden: {shown}{why}", way.name())
+        }
         (None, _) => format!(
             "every way that answers the query ({found}) shows the server what is to be hidden: {shown}"
         ),

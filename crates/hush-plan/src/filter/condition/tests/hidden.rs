@@ -92,3 +92,22 @@ fn ranges_are_as_many_as_their_form_may_have() {
     let twice = "(size > 3 OR fresh) AND (size > 3 OR fresh)";
     assert_eq!(sums(twice), sums("(size > 3 OR fresh) AND (size > 4 OR fresh)"));
 }
+
+/// Numbers that no column and no integer has room for have the form of others, and the truth of what they are.
+#[test]
+fn numbers_beyond_all_values_have_the_form_of_others() {
+    let digits = |count: usize| "9".repeat(count);
+    let usual = form(&hidden("size > 3 AND cost < 1.5", Grain::Each).unwrap());
+    let row = Row { size: Some(0), cost: 100, ..rows(&mut Draws { form: 3, constants: 4 })[0] };
+    for (least, most, expected) in [
+        (format!("-{}", digits(50)), digits(60), 1),
+        (digits(40), digits(40), 0),
+        (format!("-0.{}1", "0".repeat(30)), format!("{}.{}", digits(39), digits(30)), 1),
+        (format!("0.{}1", "0".repeat(30)), digits(3), 0),
+        (format!("-{}.{}", digits(39), digits(30)), format!("-{}", digits(38)), 0),
+    ] {
+        let text = format!("size > {least} AND cost < {most}");
+        let found = hidden(&text, Grain::Each).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!((form(&found), evaluated(&found, &values(&row))), (usual.clone(), expected), "{text}");
+    }
+}
