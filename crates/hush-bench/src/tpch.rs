@@ -87,6 +87,8 @@ pub struct Case {
     pub varied: Vec<String>,
     /// Whether DuckDB's results are the same; `None` without it.
     pub is_duckdbs: Option<bool>,
+    /// Whether all that is sent is the same for all constants, but for their ciphertext; `None` where they are not encrypted.
+    pub are_alike: Option<bool>,
     /// The largest relative error of any way beside the same rows in the clear.
     pub check: Check,
 }
@@ -143,6 +145,9 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
             checks.compare(&asked_once(table, sql)?, &expected)?;
         }
     }
+    let filtered = ways.iter().position(|way| *way == WayName::Filter).and_then(|place| opened.get(place));
+    let are_alike = filtered.filter(|_| options.encrypted_constants);
+    let are_alike = are_alike.map(|table| are_alike_but_for_constants(table, &sql, &varied)).transpose()?;
     let expected = checks.expected(&clear, &sql)?;
     let mut found = vec![(Vec::new(), Vec::new(), 0, 0); ways.len()];
     // In turns, so that all ways meet the same neighbours on the machine.
@@ -172,8 +177,17 @@ fn measure(question: &Question, options: &Options) -> Result<Case, BenchError> {
         ways: ways.collect(),
         varied,
         is_duckdbs,
+        are_alike,
         check,
     })
+}
+
+/// Whether plans of a question with other constants are those of the question, before their constants are encrypted.
+fn are_alike_but_for_constants(table: &OwnedTable, sql: &str, varied: &[String]) -> Result<bool, BenchError> {
+    let plan = |sql: &str| table.plan(sql).map(|plan| plan.server).map_err(hush::Error::from);
+    let of_question = plan(sql)?;
+    let of_others = varied.iter().map(|sql| plan(sql)).collect::<Result<Vec<_>, _>>()?;
+    Ok(of_others.iter().all(|other| *other == of_question))
 }
 
 fn asked_once(table: &OwnedTable, sql: &str) -> Result<Outcome, BenchError> {
@@ -211,9 +225,11 @@ impl Checks<'_> {
     }
 }
 
-/// Questions whose result was wrong.
+/// Questions whose result was wrong, or which showed their constants.
 pub fn wrong(cases: &[Case]) -> usize {
-    let is_wrong = |case: &&Case| matches!(case.check, Check::Wrong) || case.is_duckdbs == Some(false);
+    let is_wrong = |case: &&Case| {
+        matches!(case.check, Check::Wrong) || case.is_duckdbs == Some(false) || case.are_alike == Some(false)
+    };
     cases.iter().filter(is_wrong).count()
 }
 
@@ -247,6 +263,12 @@ mod tests {
             ways.filter(|way| way.way == WayName::Filter).map(|way| way.bytes_down).sum::<u64>()
         };
         assert!(wrong(&keyed) == 0 && 0 < 2 * down(&keyed) && 2 * down(&keyed) < down(&cases), "{keyed:?}");
+        let hidden =
+            Options { encrypted_constants: true, questions: vec!["Q6".to_owned()], ..options.clone() };
+        let hidden_cases = run(&hidden).unwrap();
+        assert!(wrong(&hidden_cases) == 0 && hidden_cases[0].are_alike == Some(true), "{hidden_cases:?}");
+        let text = report::text(&hidden, &hidden_cases);
+        assert!(text.contains("the same for all constants") && !text.contains("DIFFER"), "{text}");
         let text = report::text(&options, &cases);
         assert!(text.contains("Q19") && text.contains("HE3DB"), "{text}");
         let directory = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ mod lanes;
 mod search;
 mod term;
 
-use hush_params::{ParamSet, noise, presets_without_keys};
+use hush_params::{ParamSet, noise, presets_without_keys, size};
 use sqlparser::ast::Expr;
 
 pub use altered::{altered, forget_lost};
@@ -208,9 +208,9 @@ pub(crate) fn mask_log2(space: Space) -> f64 {
     noise::product_phase_log2(space.degree, space.t_log2 - 1.0, 0.0)
 }
 
-/// Bytes of a stored value.
+/// Bytes of a stored value. A chunk does not fill the largest ring elements.
 fn bytes_of_value(set: &ParamSet) -> f64 {
-    hush_params::size::poly_bytes(set) as f64 / set.degree() as f64
+    size::poly_bytes(set) as f64 / set.degree().min(size::CHUNK_ROWS as usize) as f64
 }
 
 /// Bits of limbs of which so many may share a slot.

@@ -484,6 +484,7 @@ pub fn predict(
         server_memory_bytes: counted.sums_bytes.saturating_mul(threads as u64)
             + clear_held
             + chunks_held
+            + counted.held_bytes
             + 2 * bytes_down,
     })
 }

@@ -13,7 +13,11 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     let mut out = format!(
         "TPC-H, dbgen's rows, scale {}: every condition, group and measure encrypted, {}, {} threads\n\n",
         options.scale,
-        if options.answer_keys { "evaluation keys for smaller answers" } else { "no evaluation keys" },
+        match (options.encrypted_constants, options.answer_keys) {
+            (true, _) => "encrypted constants and evaluation keys",
+            (false, true) => "evaluation keys for smaller answers",
+            (false, false) => "no evaluation keys",
+        },
         options.threads
     );
     let head = [
@@ -74,12 +78,17 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
          Each question is also put with {} other sets of constants, as TPC-H draws them; every result counts in error, which is beside the same rows in the clear.\n\n\
          Published:\n{}",
         options.repeat,
-        if options.any_days {
+        if options.any_days || options.encrypted_constants {
             "Bounds of dates may be any days."
         } else {
             "Dates of Q4, Q6, Q12 and Q14 are stored by the calendar, with parameters for four factors: their bounds begin years and months (others: --any-days)."
         },
-        if options.answer_keys {
+        if options.encrypted_constants {
+            match cases.iter().all(|case| case.are_alike == Some(true)) {
+                true => "Plans are the same for all constants, but for one ciphertext of these.",
+                false => "Plans DIFFER with their constants.",
+            }
+        } else if options.answer_keys {
             "Sums are brought back to two components with keys for the powers of the secret."
         } else {
             "There are no keys but the owner's (with them: --answer-keys)."

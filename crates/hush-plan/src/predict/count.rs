@@ -21,6 +21,8 @@ const TENSOR_PRODUCTS: u64 = 4;
 const ROUNDING_PRODUCTS: u64 = 4;
 /// Operations with which a sum of a group becomes a result.
 const FINISHING_OPERATIONS: u64 = 10;
+/// Polynomials that a server holds of each sum of a condition with encrypted constants.
+const SUMS_HELD: usize = 20;
 /// Polynomials of a column's ciphertext.
 const FRESH_COMPONENTS: u64 = 2;
 
@@ -39,6 +41,8 @@ pub(super) struct Counted {
     pub(super) sums_bytes: u64,
     /// Runs of chunks that have answers of their own.
     pub(super) answers: u64,
+    /// What the server holds once, whatever the threads.
+    pub(super) held_bytes: u64,
     /// Evaluation keys of the table that are used.
     pub(super) key_bytes: u64,
 }
@@ -202,6 +206,9 @@ pub(super) fn products(
         work.add(each.times(elements));
         counted.key_bytes += chain_of_constants(sizes.set)
             .map_or(0, |(_, chain)| size::evaluation_keys_bytes(&chain, 1 + MAX_CONSTANTS.ilog2()));
+        // Expanded constants, sums of a few ring elements, and keys with their masks.
+        let polynomials = 2 * condition.constant_count() + SUMS_HELD * condition.inner.len();
+        counted.held_bytes = 8 * residues * polynomials as u64 + 3 * counted.key_bytes;
     }
     for sum in &task.sums {
         let answers = counted.answers * groups;
