@@ -137,3 +137,53 @@ impl Noise<'_> {
         fits.then_some((divided, level.below()?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_lengths(lengths: &[usize], formula: Formula) -> Computed {
+        let sums = lengths.iter().map(|terms| vec![(None, 0); *terms]).collect();
+        Computed { sums, formula }
+    }
+
+    /// Days in two digits, discounts and quantities: TPC-H's Q6.
+    fn sixth() -> Computed {
+        let inner = Formula::Inner;
+        let days = inner(4).plus(inner(0).times(inner(1))).plus(inner(2).times(inner(3)));
+        of_lengths(&[51, 50, 51, 50, 51, 11, 50], days.times(inner(5).times(inner(6))))
+    }
+
+    /// The figures of docs/math/constants.md, and what further terms, levels and operands change.
+    #[test]
+    fn bounds_are_those_of_the_page() {
+        let (name, chain) = chain_of_constants(ring().unwrap()).unwrap();
+        assert_eq!((name, usize::from(chain.top().0)), (CHAIN, 4));
+        assert!(chain_of_constants(preset("n14_q5x46_sec128_v1").unwrap()).is_none());
+        let phase = |computed: &Computed| computed.phase(&chain).unwrap();
+        let of_page = phase(&sixth());
+        assert!((of_page.log2 - 163.0).abs() < 0.1 && of_page.limbs == 2, "{of_page:?}");
+        // Divisions leave their roundings, whatever there was; a level more takes a prime.
+        let flat = phase(&of_lengths(&[3], Formula::Inner(0)));
+        assert!((flat.log2 - 25.1 - 46.0).abs() < 1.1 && flat.limbs == 4, "{flat:?}");
+        let more = phase(&of_lengths(&[500], Formula::Inner(0)));
+        assert!(more.log2 > flat.log2 + 1.0, "{more:?} {flat:?}");
+        let several = phase(&of_lengths(&[3, 3], Formula::Inner(0).plus(Formula::Inner(1))));
+        assert!((several.log2 - flat.log2 - 1.0).abs() < 0.1, "{several:?} {flat:?}");
+        let deeper = Computed { formula: sixth().formula.times(Formula::Inner(0)), ..sixth() };
+        assert_eq!(phase(&deeper).limbs, 1);
+        let deepest = Computed { formula: deeper.formula.times(Formula::Inner(0)), ..sixth() };
+        assert_eq!(deepest.phase(&chain), None);
+        assert_eq!(of_lengths(&[1], Formula::Inner(1)).phase(&chain), None);
+    }
+
+    /// Behind the rows all quantities are 0, and the number 1 is not.
+    #[test]
+    fn padding_is_what_numbers_alone_make() {
+        let flag = || Some(crate::quantity::Quantity::Valid("x".into()));
+        let sums = vec![vec![(None, 1), (flag(), 5)], vec![(None, 2), (None, -1)]];
+        let both = Computed { sums, formula: Formula::Inner(0).times(Formula::Inner(1)) };
+        assert_eq!(both.padding(), 1);
+        assert_eq!(Computed { formula: both.formula.clone().complement(), ..both }.padding(), 0);
+    }
+}
