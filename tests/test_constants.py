@@ -240,6 +240,15 @@ def test_partial_answers(hush, table, small_key):
     assert list(prepared.finish(whole)) == list(expected)
 
 
+def test_a_server_answers(hush, table, server, small_key):
+    """Keys are pushed with the table, and plans of such a size are taken."""
+    hush("push", "T", server.url, *server.token)
+    query = FORM.format(*CONSTANTS[0])
+    asked = ["query", f"{server.url}/tables/t", query, "--way", "filter", "--hide", "pattern", "--format", "csv"]
+    assert hush(*asked, *server.token, *small_key).stdout == by_fetch(hush, query, small_key)
+    assert "1994" not in server.log.read_text(encoding="utf-8")
+
+
 def test_plans_that_were_changed_are_refused(table, small_key):
     """Before anything is computed; bytes that are no ciphertext over the chain, too."""
     prepared = opened(table, small_key).prepare(FORM.format(*CONSTANTS[0]))
