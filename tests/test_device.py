@@ -18,7 +18,7 @@ import pytest
 from conftest import approve, binary
 from devices import Edge, make_rows, own_rows, same, write_csv
 
-SETS = 7
+SETS = 8
 
 
 @pytest.fixture

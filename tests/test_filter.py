@@ -151,8 +151,8 @@ def by_filter(hush, query, key, *more):
     """The result by products, or None where the condition multiplies too many columns; its bytes are the predicted ones."""
     done = hush("query", "T", query, "--way", "filter", "--format", "csv", "--analyze", "--json", *more, *key, status=None)
     if done.returncode:
-        if done.stderr.startswith("HUSH-E042"):
-            # So many sums take more memory than this server has; another way answers if none is asked for.
+        if done.stderr.startswith(("HUSH-E040", "HUSH-E042")):
+            # So many sums or groups take more memory than this server has; another way answers if none is asked for.
             by_any, by_fetch = (hush("query", "T", query, *way, "--format", "csv", *key).stdout for way in ([], ["--way", "fetch"]))
             assert by_any == by_fetch, query
             return None
