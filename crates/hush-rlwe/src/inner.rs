@@ -12,14 +12,13 @@
 //! *Evaluation.* Block by block of places and limbs, which are independent. The scalars of a block stay in the second cache while element after element
 //! meets them. A body is unpacked, and its mask expanded, once for all sums.
 
-use hush_ring::{ExpandLabel, LimbStream, Poly, Ring, RingError, RingLimb, UniformSeed, Words};
+use hush_ring::{LimbStream, Poly, Ring, RingError, RingLimb, Words};
 
-use crate::{Body, RlweCiphertext, RlweError, StoredElement};
+use crate::product::BETWEEN;
+use crate::{RlweCiphertext, RlweError, StoredElement};
 
 /// Places of a block.
 const PLACES: usize = 128;
-/// Words behind each row of a block: rows whose distance is a power of two would share few places of a cache.
-const BETWEEN: usize = 8;
 /// Rows of a call of the kernel, which takes 64 at most.
 const ROWS: usize = 64;
 /// Components of a product.
@@ -98,12 +97,12 @@ impl<'a> InnerProducts<'a> {
         for element in elements {
             for &number in &used {
                 let missing = RlweError::NoSuchOperand { found: number, bodies: element.bodies.len() };
-                check_body(ring, element.bodies.get(number).ok_or(missing)?, element.element)?;
+                element.check_body(ring, element.bodies.get(number).ok_or(missing)?)?;
             }
         }
         let of_element = |element: &StoredElement<'_>, limb: usize| {
             let bodies = used.iter().filter_map(|&number| element.bodies.get(number));
-            bodies.map(|body| stream(ring, element.seed, body, (element.element, limb))).collect()
+            bodies.map(|body| element.stream(ring, body, limb)).collect()
         };
         let of_limb = |limb| elements.iter().map(|element| of_element(element, limb)).collect();
         let streams = (0..ring.limb_count()).map(of_limb).collect();
@@ -133,8 +132,7 @@ impl<'a> InnerProducts<'a> {
         (2 * (scalars + bodies) * (places + BETWEEN) + places) * size_of::<u64>()
     }
 
-    /// Bytes of the results of all blocks, for so many elements and sums. [`InnerProducts::assemble`] has as many again, and
-    /// [`InnerProducts::ciphertext`] those of one.
+    /// Bytes of the results of all blocks, for so many elements and sums. [`InnerProducts::ciphertext`] has those of one again.
     pub fn result_bytes(ring: &Ring, (elements, sums): (usize, usize)) -> usize {
         COMPONENTS * elements * sums * ring.poly_words() * size_of::<u64>()
     }
@@ -215,17 +213,6 @@ impl<'a> InnerProducts<'a> {
         RlweCiphertext::new((first..first + COMPONENTS).map(poly).collect())
     }
 
-    /// Every sum of every element, from the results of all blocks in order.
-    ///
-    /// # Errors
-    /// [`RlweError::Ring`] for results of other sums.
-    pub fn assemble(&self, blocks: &[Words]) -> Result<Vec<Vec<RlweCiphertext>>, RlweError> {
-        let of_element = |element: usize| {
-            (0..self.sums.len()).map(|sum| self.ciphertext(blocks, (element, sum))).collect()
-        };
-        (0..self.elements.len()).map(of_element).collect()
-    }
-
     fn places(&self) -> usize {
         PLACES.min(self.ring.degree())
     }
@@ -279,9 +266,7 @@ struct View<'a> {
 impl View<'_> {
     /// The packed residues of a body in this block.
     fn packed<'b>(&self, stored: &StoredElement<'b>, body: usize) -> &'b [u8] {
-        let packed = stored.bodies.get(body).map(|body| body.packed(stored.element, 0, self.index));
-        let bytes = self.limb.packed_bytes(self.places);
-        packed.and_then(|packed| packed.get(self.block * bytes..(self.block + 1) * bytes)).unwrap_or_default()
+        stored.packed(body, (self.limb, self.index), (self.block, self.places))
     }
 
     /// The products of a sum: `Σ b·(k_0, k_1)` and `Σ a·(k_0, k_1)`, of which the two in the middle are one component.
@@ -321,24 +306,6 @@ impl View<'_> {
 /// The rows of a memory.
 fn rows(memory: &[u64], places: usize) -> Vec<&[u64]> {
     memory.chunks_exact(places + BETWEEN).map(|row| &row[..places]).collect()
-}
-
-/// Refuses a body over another ring, or without this ring element.
-fn check_body(ring: &Ring, body: &Body<'_>, element: u32) -> Result<(), RlweError> {
-    let (left, right) = (body.param_code(), ring.param_code());
-    if left != right {
-        return Err(RingError::RingMismatch { left, right }.into());
-    }
-    let (found, expected) = (body.packed(element, 0, 0).len(), ring.limb_bytes());
-    if found != expected {
-        return Err(RingError::Length { found, expected }.into());
-    }
-    Ok(())
-}
-
-/// The stream of a body's mask in one limb.
-fn stream(ring: &Ring, seed: UniformSeed, body: &Body<'_>, (element, limb): (u32, usize)) -> LimbStream {
-    seed.limb_stream(ring, ExpandLabel::slot(body.id().column, element, 0), limb)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@
 mod block;
 mod steps;
 
-use hush_ring::{Eval, ExpandLabel, LimbStream, Poly, Ring, RingError, UniformSeed, Words};
+use hush_ring::{Eval, ExpandLabel, LimbStream, Poly, Ring, RingError, RingLimb, UniformSeed, Words};
 
 pub use self::block::BlockMemory;
 use self::block::{BlockView, TOGETHER};
@@ -33,7 +33,7 @@ const FEWEST_PLACES: usize = 64;
 /// Words of a block, sums and what they are made of, that are to stay in the second cache.
 const CACHED_WORDS: usize = 64 << 10;
 /// Words behind each row of a block: rows whose distance is a power of two would share few places of a cache.
-const BETWEEN: usize = 8;
+pub(crate) const BETWEEN: usize = 8;
 
 /// A polynomial in the stored ciphertexts of a ring element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,38 @@ pub struct StoredElement<'a> {
     pub masks: &'a [Poly<Eval>],
     /// Body and mask of what [`Factor::Computed`] names; empty if there is nothing.
     pub computed: &'a [Poly<Eval>],
+}
+
+impl<'a> StoredElement<'a> {
+    /// Refuses a body over another ring, or without this ring element.
+    pub(crate) fn check_body(&self, ring: &Ring, body: &Body<'_>) -> Result<(), RlweError> {
+        let (left, right) = (body.param_code(), ring.param_code());
+        if left != right {
+            return Err(RingError::RingMismatch { left, right }.into());
+        }
+        let (found, expected) = (body.packed(self.element, 0, 0).len(), ring.limb_bytes());
+        if found != expected {
+            return Err(RingError::Length { found, expected }.into());
+        }
+        Ok(())
+    }
+
+    /// The stream of a body's mask in one limb.
+    pub(crate) fn stream(&self, ring: &Ring, body: &Body<'_>, limb: usize) -> LimbStream {
+        self.seed.limb_stream(ring, ExpandLabel::slot(body.id().column, self.element, 0), limb)
+    }
+
+    /// The packed residues of the body with this number, in a block of so many places of a limb.
+    pub(crate) fn packed(
+        &self,
+        body: usize,
+        (limb, index): (&RingLimb, usize),
+        (block, places): (usize, usize),
+    ) -> &'a [u8] {
+        let packed = self.bodies.get(body).map(|body| body.packed(self.element, 0, index));
+        let bytes = limb.packed_bytes(places);
+        packed.and_then(|packed| packed.get(block * bytes..(block + 1) * bytes)).unwrap_or_default()
+    }
 }
 
 /// A task on some ring elements.
@@ -161,27 +193,12 @@ impl<'a> ProductSums<'a> {
             if found != expected && (found > 0 || task.steps.names_computed()) {
                 return Err(RlweError::Components { found, expected });
             }
-            let of_mask = element.mask.iter().copied().chain(element.masks).chain(element.computed);
-            let of_mask = of_mask.map(|mask| mask.ring().param_code());
-            for left in element.bodies.iter().map(Body::param_code).chain(of_mask) {
-                let right = ring.param_code();
-                if left != right {
-                    return Err(RingError::RingMismatch { left, right }.into());
-                }
-            }
-            for body in element.bodies {
-                let (found, expected) = (body.packed(element.element, 0, 0).len(), ring.limb_bytes());
-                if found != expected {
-                    return Err(RingError::Length { found, expected }.into());
-                }
-            }
+            let mut of_mask = element.mask.iter().copied().chain(element.masks).chain(element.computed);
+            of_mask.try_for_each(|mask| ring.check_same(mask.ring()))?;
+            element.bodies.iter().try_for_each(|body| element.check_body(ring, body))?;
         }
-        let of_body = |element: &StoredElement<'_>, body: &Body<'_>, limb: usize| {
-            let label = ExpandLabel::slot(body.id().column, element.element, 0);
-            element.seed.limb_stream(ring, label, limb)
-        };
         let of_element = |element: &StoredElement<'_>, limb: usize| {
-            element.bodies.iter().map(|body| of_body(element, body, limb)).collect()
+            element.bodies.iter().map(|body| element.stream(ring, body, limb)).collect()
         };
         let of_limb = |limb| elements.iter().map(|element| of_element(element, limb)).collect();
         let streams = (0..ring.limb_count()).map(of_limb).collect();

@@ -2,11 +2,11 @@
 //! Inner products against ciphertexts that are loaded, multiplied and added one by one, on every kernel path.
 
 use hush_params::preset;
-use hush_ring::{Cpu, Eval};
+use hush_ring::{Cpu, Eval, UniformSeed};
 use hush_testkit::Draw;
 
 use super::*;
-use crate::{BodyId, BodyKind, BodyWriter, UncheckedBody};
+use crate::{Body, BodyId, BodyKind, BodyWriter, UncheckedBody};
 
 const ELEMENTS: u32 = 2;
 
@@ -62,7 +62,9 @@ fn evaluate(sums: &InnerProducts<'_>) -> Vec<Vec<RlweCiphertext>> {
         (0..sums.blocks()).rev().map(|block| (block, sums.evaluate_block(block, &mut memory))).collect();
     blocks.sort_by_key(|(block, _)| *block);
     let blocks: Vec<Words> = blocks.into_iter().map(|(_, words)| words).collect();
-    sums.assemble(&blocks).unwrap()
+    let of_element =
+        |element| (0..sums.sums.len()).map(|sum| sums.ciphertext(&blocks, (element, sum)).unwrap()).collect();
+    (0..sums.elements.len()).map(of_element).collect()
 }
 
 #[test]
@@ -163,10 +165,18 @@ fn operands_that_do_not_fit_are_refused() {
     let sums = |body, scalar| [vec![InnerTerm { body, scalar }]];
     let fits = sums(Some(0), 0);
     let inner = InnerProducts::new(&small, &level, &elements, &pair, &fits).unwrap();
-    assert!(matches!(inner.assemble(&[]), Err(RlweError::Ring(RingError::Length { found: 0, .. }))));
+    assert!(matches!(
+        inner.ciphertext(&[], (0, 0)),
+        Err(RlweError::Ring(RingError::Length { found: 0, .. }))
+    ));
     let short = vec![Words::zeroed(1); inner.blocks()];
-    assert!(matches!(inner.assemble(&short), Err(RlweError::Ring(RingError::Length { found: 1, .. }))));
+    assert!(matches!(
+        inner.ciphertext(&short, (0, 0)),
+        Err(RlweError::Ring(RingError::Length { found: 1, .. }))
+    ));
     let missing = |found, bodies| RlweError::NoSuchOperand { found, bodies };
+    assert_eq!(inner.ciphertext(&short, (1, 0)).unwrap_err(), missing(1, 1));
+    assert_eq!(inner.ciphertext(&short, (0, 3)).unwrap_err(), missing(3, 1));
     assert_eq!(refused(&small, &level, &elements, &pair, &sums(Some(1), 0)), missing(1, 1));
     assert_eq!(refused(&small, &level, &elements, &pair, &sums(None, 1)), missing(1, 1));
     let three = [RlweCiphertext::zero(&level, 3)];

@@ -71,9 +71,7 @@ impl BlockView<'_> {
     /// The packed residues of a body in this block.
     fn packed(&self, element: usize, body: usize) -> &[u8] {
         let Some(stored) = self.elements.get(element) else { return &[] };
-        let packed = stored.bodies.get(body).map(|body| body.packed(stored.element, 0, self.index));
-        let bytes = self.limb.packed_bytes(self.places);
-        packed.and_then(|packed| packed.get(self.block * bytes..(self.block + 1) * bytes)).unwrap_or_default()
+        stored.packed(body, (self.limb, self.index), (self.block, self.places))
     }
 
     /// Asks for an element's bodies.

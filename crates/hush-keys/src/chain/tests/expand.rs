@@ -175,7 +175,7 @@ fn stored_flags_meet_encrypted_constants() {
     let mut memory = inner.memory();
     let blocks: Vec<Words> =
         (0..inner.blocks()).map(|block| inner.evaluate_block(block, &mut memory)).collect();
-    let products = inner.assemble(&blocks).unwrap().remove(0);
+    let products = (0..sums.len()).map(|sum| inner.ciphertext(&blocks, (0, sum)).unwrap());
     for (terms, product) in sums.iter().zip(products) {
         let of_row = |row: usize| {
             let value = |term: &InnerTerm| {
