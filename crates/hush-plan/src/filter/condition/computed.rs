@@ -5,6 +5,7 @@
 //! in a row hangs on constants, and so is not looked at.
 
 use super::{CodedColumns, Condition};
+use crate::filter::MAX_CONSTANTS;
 use crate::filter::code::Inner;
 use crate::plan::Formula;
 
@@ -17,7 +18,9 @@ impl CodedColumns<'_> {
         match condition {
             Condition::Clear(_) => None,
             Condition::Within(column, places, most) => {
-                Some(self.codes.get(*column)?.computed((places, *most), sums))
+                // More ranges take more constants than there may be: the question is refused for these.
+                let most = (*most).min(MAX_CONSTANTS);
+                Some(self.codes.get(*column)?.computed((places, most), sums))
             }
             Condition::Missing(column) => Some(self.codes.get(*column)?.missing(sums)),
             Condition::And(members) => {
@@ -37,7 +40,7 @@ fn product(mut members: Vec<Formula>) -> Option<Formula> {
     let depth = |formula: &Formula| formula.level(LEVELS).map_or(LEVELS, |level| LEVELS - level);
     while members.len() > 1 {
         // The order of the others stays, so that it is that of the condition.
-        members.sort_by_key(depth);
+        members.sort_by_cached_key(depth);
         let second = members.remove(1);
         let first = members.remove(0);
         members.push(first.times(second));
