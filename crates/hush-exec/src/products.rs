@@ -38,6 +38,8 @@ use crate::scheme::{ProductChunk, ProductTotal, Products, RunningProducts, Schem
 
 /// Bytes of bodies that are in memory together, for each thread, unless sums or encrypted constants take more: they are still in a cache when they are used.
 const PIECE_BYTES: u64 = 8 << 20;
+/// Chunks that are in memory together where a condition has encrypted constants.
+const CHUNKS_OF_CONSTANTS: u64 = 8;
 /// Most parts that are open at a time, if there are not as many threads.
 const MAX_OPEN: usize = 64;
 /// The largest share of the memory of a job that bodies take.
@@ -216,8 +218,9 @@ impl<S: Scheme> Work<'_, S> {
         let limit = self.job.limits.memory_bytes;
         let condition = self.products.condition_bytes();
         if condition > 0 {
-            // Constants are read once for the chunks of a piece, and take longer than these if they are few.
-            return limit.saturating_sub(condition) / 2;
+            // Constants are read once for a few chunks, and take longer than these if they are fewer.
+            let chunks = CHUNKS_OF_CONSTANTS.saturating_mul(self.products.chunk_bytes());
+            return chunks.min(limit.saturating_sub(condition) / 2);
         }
         let most = limit / PIECE_SHARE;
         PIECE_BYTES.saturating_mul(threads).max(sums.saturating_mul(2)).min(most)
