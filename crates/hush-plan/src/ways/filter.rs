@@ -41,8 +41,17 @@ const MAX_ELEMENTS: u64 = 1024;
 /// None: where they do not, or some part does not have them, there is no proposal.
 pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, PlanError> {
     // Where constants are to be hidden, and the table has keys for it, more is hidden than their values.
-    let hidden = (hides(case) && case.round.is_none()).then(|| propose(case, true).ok()).flatten();
-    Ok(hidden.or_else(|| propose(case, false).ok()).into_iter().collect())
+    let hidden = (hides(case) && case.round.is_none()).then(|| propose(case, true));
+    let why_not = match hidden {
+        Some(Ok(hidden)) => return Ok(vec![hidden]),
+        Some(Err(why)) if !case.shape.constant_keys.is_empty() => Some(why),
+        _ => None,
+    };
+    let mut shown = propose(case, false).ok();
+    if let Some((shown, why)) = shown.as_mut().zip(why_not) {
+        shown.tells.push(format!("when its constants come again, which are not encrypted because {why}"));
+    }
+    Ok(shown.into_iter().collect())
 }
 
 /// Why there is no such plan.
