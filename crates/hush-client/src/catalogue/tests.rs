@@ -397,7 +397,12 @@ fn join_keys_mean_what_their_values_mean() {
     let keyed = Catalogue::new(keyed.iter().collect()).unwrap();
     let possible = |_: &Scan, groups: &Scan| keyed.question(groups).ok().map(|_| liked(groups));
     let (mut decided, mut grouped, mut classes) = (0, 0, 0);
-    for round in 0..300 {
+    // Questions drawn at random may all be of other kinds for a while.
+    for round in 0.. {
+        if round >= 300 && decided > 40 && grouped > 40 && classes > 0 {
+            break;
+        }
+        assert!(round < 3000, "{decided} {grouped} {classes}");
         let sql = match round % 2 {
             0 => format!("SELECT * FROM t WHERE {}", condition(&mut draw, 2)),
             _ => question(&mut draw),
@@ -423,5 +428,4 @@ fn join_keys_mean_what_their_values_mean() {
             assert_eq!(texts(found), texts(expected), "{sql}");
         }
     }
-    assert!(decided > 10 && grouped > 40 && classes > 0, "{decided} {grouped} {classes}");
 }
