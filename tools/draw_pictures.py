@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-from pictures import architecture, bars, capture, curves, flags, sides
+from pictures import architecture, bars, capture, curves, flags, hidden, sides
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -47,6 +47,7 @@ def pictures() -> dict[str, str]:
     drawn = {
         "architecture.svg": architecture.draw(architecture.edges(ROOT)),
         "conditions-without-keys.svg": flags.draw(),
+        "hidden-constants.svg": hidden.draw(),
         "sides.svg": sides.draw(read("sides.json")),
     }
     for name, figure in read("figures.json").items():
