@@ -12,8 +12,8 @@ use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SecretKey, SecretKind, SlotCol
 use hush_params::{noise, preset};
 use hush_ring::{Cpu, Ring, UniformSeed};
 use hush_rlwe::{
-    BlockMemory, Body, BodyId, BodyKind, Factor, ProductSum, ProductSums, ProductTask, StoredElement,
-    UncheckedBody,
+    BlockMemory, Body, BodyId, BodyKind, Factor, Operands, ProductSum, ProductSums, ProductTask,
+    StoredElement, UncheckedBody,
 };
 use hush_schemes::Values;
 use hush_schemes::bgv::slots::SlotEncoder;
@@ -114,6 +114,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
             bodies,
             mask: None,
             masks: &[],
+            integers: &[],
             computed: &[],
         })
         .collect();
@@ -225,7 +226,7 @@ fn task(limbs: usize) -> Result<ProductTask, BenchError> {
     let factors = [Factor::Mul(Box::new(both), Box::new(quantity))];
     let measures = std::iter::once(None).chain((CONDITIONS..CONDITIONS + limbs).map(Some));
     let sums = measures.map(|measure| ProductSum { factor: 0, measure }).collect();
-    Ok(ProductTask::new(&factors, sums, (CONDITIONS + limbs, 0))?)
+    Ok(ProductTask::new(&factors, sums, Operands { bodies: CONDITIONS + limbs, ..Operands::default() })?)
 }
 
 /// The report as text.

@@ -99,7 +99,8 @@ pub struct Case {
 /// Hushtable refuses, or files cannot be written.
 pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
     let asked = |question: &&Question| {
-        options.questions.is_empty() || options.questions.iter().any(|name| name == question.name)
+        options.questions.is_empty() && question.is_of_tpch()
+            || options.questions.iter().any(|name| name == question.name)
     };
     QUESTIONS.iter().filter(asked).map(|question| measure(question, options)).collect()
 }
@@ -269,6 +270,11 @@ mod tests {
         assert!(wrong(&hidden_cases) == 0 && hidden_cases[0].are_alike == Some(true), "{hidden_cases:?}");
         let text = report::text(&hidden, &hidden_cases);
         assert!(text.contains("the same for all constants") && !text.contains("DIFFER"), "{text}");
+        let rows = Options { questions: ["rows", "first"].map(str::to_owned).to_vec(), ..options.clone() };
+        let of_rows = run(&rows).unwrap();
+        assert_eq!((of_rows.len(), wrong(&of_rows)), (2, 0), "{of_rows:?}");
+        let by_filter = |case: &Case| case.ways.iter().any(|way| way.way == WayName::Filter);
+        assert!(of_rows.iter().all(by_filter), "{of_rows:?}");
         let text = report::text(&options, &cases);
         assert!(text.contains("Q19") && text.contains("HE3DB"), "{text}");
         let directory = tempfile::tempdir().unwrap();

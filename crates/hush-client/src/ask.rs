@@ -12,6 +12,7 @@ mod gathered;
 mod groups;
 mod kept;
 mod local;
+mod matching;
 mod one_hot;
 mod own;
 mod owned;
@@ -233,6 +234,9 @@ impl OwnedTable {
                 finished => finished,
             };
         }
+        if let (Some(_), Some(own)) = (&plan.owner.matching, &plan.owner.own) {
+            return self.run_matching((&own.query, own), (phases, Moved::default()), release, progress);
+        }
         let mut query = self.prepared(plan, phases, progress)?;
         let mut answered = query.time("server", |request| self.evaluate(request, progress));
         if let Err(error) = &answered
@@ -282,6 +286,12 @@ impl OwnedTable {
         let asked = &Asked { table: self, owner: &plan.owner, release };
         match (&answer.encrypted, &plan.server.task) {
             (EncryptedHalf::Rows(chunks), Task::Rows(task)) => own::answer(asked, own, task, answer, chunks),
+            (EncryptedHalf::Products(found), Task::Products(task)) => {
+                let matching = plan.owner.matching.as_ref();
+                let matching =
+                    matching.ok_or(ClientError::Internal { what: "sums of products have no rows" })?;
+                matching::answer(asked, (own, matching), task, (answer, found))
+            }
             _ => Err(ClientError::Answer { what: "it is of another kind than the plan".into() }),
         }
     }

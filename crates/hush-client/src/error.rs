@@ -149,6 +149,10 @@ pub enum ClientError {
         /// The cube's number.
         cube: u32,
     },
+    /// More rows of a slot match than are told apart: how many do, and how many can be.
+    #[error("too many rows match: {found} of them share a slot, and {most} can be told apart")]
+    #[allow(missing_docs, reason = "said above")]
+    ManyMatches { found: u64, most: u64 },
     /// Two rows with one key.
     #[error(
         "rows {first} and {second} have the same key\n  Way out: leave one out; or a key of more columns. Nothing was written."

@@ -103,6 +103,18 @@ pub(crate) trait Owned {
         Err(ClientError::Internal { what: "the plan multiplies a column without slots" })
     }
 
+    /// The slots of sums of products, one by one.
+    ///
+    /// # Errors
+    /// As [`Owned::products`].
+    fn slots_of_products(
+        &self,
+        _key: &ColumnKey,
+        _sums: &[SumOfProducts<'_>],
+    ) -> Result<Vec<Vec<i128>>, ClientError> {
+        Err(ClientError::Internal { what: "the plan multiplies a column without slots" })
+    }
+
     /// As [`Owned::release`], for a sum.
     ///
     /// # Errors

@@ -63,6 +63,12 @@ pub(crate) trait Scheme: Sync {
     /// Bytes that are no such sums; a phase beyond its limit; a secret for which roundings cannot be trusted.
     fn products(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError>;
 
+    /// The same, each slot by itself: numbers that are the slots' modulo the prime of slots.
+    ///
+    /// # Errors
+    /// As [`Scheme::products`].
+    fn slots(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<Vec<i128>>, ClientError>;
+
     /// A stored column that an answer carries, each value within its bound. With a `release`, approximate values have the form that
     /// may leave the owner. `chunk` is the chunk with its number in its file.
     ///

@@ -86,6 +86,11 @@ impl PlainValues {
         out
     }
 
+    /// Most bytes of so many integers.
+    pub(crate) fn most_bytes(count: usize) -> usize {
+        5 + count * size_of::<I256>()
+    }
+
     /// The values that some bytes hold; `None` for an unknown kind or another length.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, bytes) = bytes.split_first()?;

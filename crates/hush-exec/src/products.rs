@@ -30,7 +30,7 @@ use crate::answer;
 use crate::clear::groups::{GroupQuery, Groups};
 use crate::clear::masks::{MaskSet, clear_task};
 use crate::clear::scalar::Scope;
-use crate::conform::{self, ProductRun, Strata};
+use crate::conform::{self, ProductRun, RunChunks, Strata};
 use crate::error::ExecError;
 use crate::job::{Extent, Job};
 use crate::parts::PartSet;
@@ -194,11 +194,12 @@ impl<S: Scheme> Work<'_, S> {
             piece_bytes: self.piece_bytes(threads as u64),
         };
         let parts = parts_of(runs, &job.needed);
+        let elements = self.products.elements_of_chunk();
         for window in windows(&parts, &bounds) {
             let load = |(part, runs): &PartOfRuns| {
                 let missing = ExecError::Internal { place: "part of a run" };
                 let part = placed.get(*part as usize).ok_or(missing)?;
-                counting.load(*part, runs, &self.products.columns)
+                counting.load(*part, runs, (&self.products.columns, elements))
             };
             let parts: Vec<_> = window.par_iter().map(load).collect::<Result<_, _>>()?;
             for piece in pieces(&parts, &bounds) {
@@ -258,7 +259,7 @@ impl<S: Scheme> Work<'_, S> {
 /// Parts that are opened together: as many as fill a piece, one for each thread at least, and no more than [`MAX_OPEN`] otherwise.
 fn windows<'p>(parts: &'p [PartOfRuns], bounds: &Bounds) -> impl Iterator<Item = &'p [PartOfRuns]> {
     let bytes = |(_, runs): &PartOfRuns| {
-        let chunks: u64 = runs.iter().map(|run| run.chunks.len() as u64).sum();
+        let chunks: u64 = runs.iter().map(|run| run.chunks.chunks.len() as u64).sum();
         chunks.saturating_mul(bounds.chunk_bytes)
     };
     let (threads, piece_bytes) = (bounds.threads.max(1), bounds.piece_bytes);
@@ -283,7 +284,7 @@ type PartOfRuns = (u32, Vec<RunOfPart>);
 #[derive(Clone, Debug)]
 struct RunOfPart {
     run: u32,
-    chunks: std::ops::Range<u32>,
+    chunks: RunChunks,
 }
 
 /// The parts that are needed, in the order of runs, with the runs of each.
@@ -291,7 +292,7 @@ fn parts_of(runs: &[ProductRun], needed: &PartSet) -> Vec<PartOfRuns> {
     let mut parts: Vec<PartOfRuns> = Vec::new();
     for (run, of_run) in (0..).zip(runs) {
         for chunks in of_run.chunks.iter().filter(|chunks| needed.contains(chunks.part)) {
-            let here = RunOfPart { run, chunks: chunks.chunks.clone() };
+            let here = RunOfPart { run, chunks: chunks.clone() };
             match parts.last_mut() {
                 Some((part, runs)) if *part == chunks.part => runs.push(here),
                 _ => parts.push((chunks.part, vec![here])),

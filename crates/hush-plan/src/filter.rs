@@ -14,8 +14,10 @@ mod cells;
 mod code;
 mod computed;
 mod condition;
+mod first_rows;
 mod grain;
 mod lanes;
+mod matching;
 mod search;
 mod term;
 
@@ -25,13 +27,14 @@ use sqlparser::ast::Expr;
 pub use altered::{altered, forget_lost};
 pub(crate) use cells::SumOfCells;
 use cells::{flag_of_cell, sums_of_cells};
-pub use code::Code;
 pub(crate) use code::Inner;
+pub use code::{Code, CodeValue};
 pub(crate) use computed::Computed;
 pub use computed::{MAX_CONSTANTS, chain_of_constants};
 use condition::CodedColumns;
 pub(crate) use condition::{decide, text_of};
 pub(crate) use lanes::without_spanned;
+pub(crate) use matching::{Matching, matching};
 pub(crate) use term::{Space, Term};
 
 use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, is_constant, lanes_over};
@@ -329,20 +332,8 @@ pub(crate) fn compile(
     (query, round, hides): (&Query, Option<&Round>, bool),
     rows: u64,
 ) -> Result<Asked, &'static str> {
-    let conditions = query.filter.iter().flat_map(conjuncts);
-    let (clear, hidden): (Vec<&Expr>, Vec<&Expr>) =
-        conditions.partition(|condition| matches!(encrypted_in(schema, condition, Clause::Where), Ok(None)));
-    if hides && !clear.is_empty() {
-        return Err(CLEAR_CONSTANTS);
-    }
+    let (clear, hidden) = parted(schema, query, hides)?;
     let mut masks = Vec::new();
-    let mut polynomial = |members: &[&Expr]| match members.iter().copied().cloned().reduce(and) {
-        Some(condition) => {
-            let columns = CodedColumns { schema, codes: &shape.codes, hides: false };
-            condition::polynomial(columns, &condition, &mut masks).ok_or(OTHER_CONDITION)
-        }
-        None => Ok(Term::Constant(1)),
-    };
     let rest = Query { filter: None, ..query.clone() };
     let used = rest.columns();
     let keys: Vec<String> = rest.keys.iter().flat_map(columns_of).collect();
@@ -366,16 +357,9 @@ pub(crate) fn compile(
     };
     let (of_cells, of_rows): (Vec<&Expr>, Vec<&Expr>) =
         hidden.into_iter().partition(|member| !hides && is_of_cells(member));
-    let whole = of_rows.iter().copied().cloned().reduce(and).filter(|_| hides);
     let columns = CodedColumns { schema, codes: &shape.codes, hides };
-    let computed =
-        whole.map(|whole| condition::computed(columns, &whole).ok_or(CLEAR_CONSTANTS)).transpose()?;
-    let of_rows = match &computed {
-        Some(computed) => Term::Computed(computed.padding()),
-        None if hides => return Err(NO_CONSTANTS),
-        None => polynomial(&of_rows)?,
-    };
-    let (condition, of_cells) = (of_rows, polynomial(&of_cells)?);
+    let (computed, condition) = hidden_term(columns, &of_rows, &mut masks)?;
+    let of_cells = flags_of(columns, &of_cells, &mut masks)?;
     match condition {
         // A formula that reads nothing would tell the server so.
         Term::Constant(0) => return Err(NO_ROW),
@@ -395,6 +379,53 @@ pub(crate) fn compile(
     let filter = clear.into_iter().cloned().reduce(and);
     let by = declared.by;
     Ok(Asked { filter, condition, computed, masks, keys, by, shape: cube, cells, on_cells })
+}
+
+/// The members of a query's condition that clear columns decide, and the others.
+fn parted<'q>(
+    schema: &Schema,
+    query: &'q Query,
+    hides: bool,
+) -> Result<(Vec<&'q Expr>, Vec<&'q Expr>), &'static str> {
+    let is_clear = |member: &&Expr| matches!(encrypted_in(schema, member, Clause::Where), Ok(None));
+    let (clear, hidden): (Vec<&Expr>, Vec<&Expr>) =
+        query.filter.iter().flat_map(conjuncts).partition(is_clear);
+    if hides && !clear.is_empty() { Err(CLEAR_CONSTANTS) } else { Ok((clear, hidden)) }
+}
+
+/// What all of these are true for: a polynomial in flags, or where constants are hidden what is computed on them, which is one.
+fn hidden_term(
+    columns: CodedColumns<'_>,
+    members: &[&Expr],
+    masks: &mut Vec<Expr>,
+) -> Result<(Option<Computed>, Term), &'static str> {
+    if !columns.hides {
+        return Ok((None, flags_of(columns, members, masks)?));
+    }
+    let whole = members.iter().copied().cloned().reduce(and).ok_or(NO_CONSTANTS)?;
+    let computed = condition::computed(columns, &whole).ok_or(CLEAR_CONSTANTS)?;
+    let padding = computed.padding();
+    Ok((Some(computed), Term::Computed(padding)))
+}
+
+fn flags_of(
+    columns: CodedColumns<'_>,
+    members: &[&Expr],
+    masks: &mut Vec<Expr>,
+) -> Result<Term, &'static str> {
+    match members.iter().copied().cloned().reduce(and) {
+        Some(condition) => {
+            let columns = CodedColumns { hides: false, ..columns };
+            condition::polynomial(columns, &condition, masks).ok_or(OTHER_CONDITION)
+        }
+        None => Ok(Term::Constant(1)),
+    }
+}
+
+/// The code of a column that conditions may be on.
+pub fn code_of(schema: &Schema, column: &str) -> Option<Code> {
+    let by = schema.all_filters().into_iter().find(|by| by.column == column)?;
+    Code::of(schema, &by).ok()
 }
 
 /// A query without its condition, on the cells of some of the columns that have flags, in each group of the clear columns that it reads.

@@ -20,6 +20,9 @@ pub struct Limits {
     pub compares: bool,
     /// Whether it is to be one question, whose answer says everything. Other ways ask again.
     pub at_once: bool,
+    /// Most rows of a slot that the first question for rows which match an encrypted condition tells apart; 0 for no such question. Where there are more, a
+    /// second one does.
+    pub rows_of_slot: u8,
 }
 
 impl Default for Limits {
@@ -33,6 +36,7 @@ impl Default for Limits {
             hide: Shown::default(),
             compares: false,
             at_once: false,
+            rows_of_slot: 4,
         }
     }
 }

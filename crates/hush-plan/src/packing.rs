@@ -11,6 +11,8 @@ pub(crate) mod slots;
 pub(crate) mod sum;
 mod written;
 
+pub use slots::FILTER_PRIME;
+
 use hush_params::{ParamSet, Params, size};
 use num_bigint::BigInt;
 

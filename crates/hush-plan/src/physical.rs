@@ -105,7 +105,8 @@ pub(crate) fn price_query(
     site: &Site,
     query: &Query,
 ) -> Result<(WayName, Price), PlanError> {
-    let limits = &Limits::default();
+    // How many rows will match nobody knows beforehand.
+    let limits = &Limits { rows_of_slot: 0, ..Limits::default() };
     let catalog = Catalog::new(schema, encodings, site.shape.rows())?;
     let hide = schema.allow.others();
     let case = &Case { schema, catalog: &catalog, query, limits, hide, shape: &site.shape, round: None };

@@ -3,6 +3,7 @@
 //! [`OwnerPlan`] stays with the owner and says how answers become a result.
 
 mod computed;
+mod matching;
 mod owner;
 mod predicate;
 mod products;
@@ -15,6 +16,7 @@ pub use crate::aggregates::{
     Fraction, JointFunction, MomentFunction, ProductFunction, engine_aggregates, window_aggregates,
 };
 pub use computed::{ComputedCondition, Formula};
+pub use matching::{MatchingColumn, MatchingRows, MatchingValue};
 pub use owner::{
     CellsQuery, FilteredSum, FilteredSums, HiddenSums, JointMoments, LinearForm, Moment, OutputType,
     OwnColumn, OwnQuery, OwnerAggregate, OwnerPlan, OwnerProgram, PlacedSums, ProductMoments, ProgramOutput,

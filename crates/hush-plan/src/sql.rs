@@ -93,10 +93,15 @@ impl Query {
         self.expressions().flat_map(columns_of).collect()
     }
 
+    /// It of rows for which the condition holds.
+    #[must_use]
+    pub fn without_filter(&self) -> Self {
+        Self { filter: None, ..self.clone() }
+    }
+
     /// Names of the columns that are read after the filter, sorted.
     pub(crate) fn grouped_columns(&self) -> BTreeSet<String> {
-        let unfiltered = Self { filter: None, ..self.clone() };
-        unfiltered.columns()
+        self.without_filter().columns()
     }
 
     /// Names of the output columns, in order.

@@ -83,15 +83,35 @@ pub(crate) fn of_query(
                 ),
             };
             let back = "bring each sum back to two polynomials by the table's keys".to_owned();
-            let steps = [Some(multiply), task.relinearised.then_some(back)];
+            let weigh = task.highest_power().map(|highest| {
+                format!("times powers of the numbers of ring elements, up to {highest}, so that each slot tells its rows apart")
+            });
+            let steps = [Some(multiply), weigh, task.relinearised.then_some(back)];
             say(Actor::ServerEncrypted, steps.into_iter().flatten().collect());
-            let decrypt = "decrypt the sums, and put the limbs of each together".to_owned();
+            let decrypt = match owner.matching {
+                Some(_) => {
+                    "decrypt the sums slot by slot, and find from them the rows that match, with their values"
+                }
+                None => "decrypt the sums, and put the limbs of each together",
+            };
+            let decrypt = decrypt.to_owned();
             let rounds = owner.search.as_ref().map(|search| {
                 let (rounds, column) = (search.rounds, &search.column);
-                format!("in {rounds} rounds see in which values of {column} the wanted places lie")
+                match owner.matching {
+                    Some(_) => {
+                        format!("in {rounds} rounds before find the last value of {column} that is wanted")
+                    }
+                    None => {
+                        format!("in {rounds} rounds see in which values of {column} the wanted places lie")
+                    }
+                }
             });
             let rest = "put the rest of the question to them".to_owned();
-            say(Actor::Owner, [decrypt].into_iter().chain(rounds).chain([rest]).collect());
+            let found = match owner.matching {
+                Some(_) => rounds.into_iter().chain([decrypt]).collect::<Vec<_>>(),
+                None => [decrypt].into_iter().chain(rounds).collect(),
+            };
+            say(Actor::Owner, found.into_iter().chain([rest]).collect());
         }
         Task::Rows(task) => {
             let limit = task.limit.map(|limit| format!("stop after {limit} rows"));

@@ -62,7 +62,7 @@ pub use inner::{InnerMemory, InnerProducts, InnerTerm};
 pub use key_switch::{Decomposed, ExtendedPair, KeySwitchKey};
 pub use keys::{EvaluationKeys, PublicKey};
 pub use power_keys::PowerKeys;
-pub use product::{BlockMemory, Factor, ProductSum, ProductSums, ProductTask, StoredElement};
+pub use product::{BlockMemory, Factor, Operands, ProductSum, ProductSums, ProductTask, StoredElement};
 pub use product_answer::{ProductForm, UncheckedProduct, decode_product, encode_product, product_bytes};
 pub use rounded::{ObjectRounding, PlaintextModulus};
 pub use seeded::SeededCiphertext;

@@ -46,6 +46,8 @@ pub enum Factor {
     Constant(i64),
     /// The factor with this number in the list, which stands before this one.
     Earlier(usize),
+    /// The integer with this number, of those that an element has: the same in all of its slots.
+    Integer(usize),
     /// The mask with this number, of those that an element has for factors.
     Mask(usize),
     /// Their sum.
@@ -63,6 +65,17 @@ pub struct ProductSum {
     pub factor: usize,
     /// The number of the body.
     pub measure: Option<usize>,
+}
+
+/// How much of each kind every element has for factors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// Stored ciphertexts.
+    pub bodies: usize,
+    /// Masks.
+    pub masks: usize,
+    /// Integers.
+    pub integers: usize,
 }
 
 /// Factors and sums that fit together.
@@ -85,6 +98,8 @@ pub struct StoredElement<'a> {
     pub mask: Option<&'a Poly<Eval>>,
     /// Messages that factors name, without any error: as many as the task is of.
     pub masks: &'a [Poly<Eval>],
+    /// Integers that factors name: as many as the task is of.
+    pub integers: &'a [i64],
     /// Body and mask of what [`Factor::Computed`] names; empty if there is nothing.
     pub computed: &'a [Poly<Eval>],
 }
@@ -135,18 +150,14 @@ pub struct ProductSums<'a> {
 }
 
 impl ProductTask {
-    /// A task on elements with so many bodies and masks for factors.
+    /// A task on elements with so many bodies, and masks and integers for factors.
     ///
     /// # Errors
     /// [`RlweError::NoSuchOperand`] for numbers of bodies or factors that are not there, [`RlweError::ProductDegree`] for too many factors in a
     /// product.
-    pub fn new(
-        factors: &[Factor],
-        sums: Vec<ProductSum>,
-        (bodies, masks): (usize, usize),
-    ) -> Result<Self, RlweError> {
+    pub fn new(factors: &[Factor], sums: Vec<ProductSum>, operands: Operands) -> Result<Self, RlweError> {
         let measures: Vec<usize> = sums.iter().filter_map(|sum| sum.measure).collect();
-        let steps = Steps::new(factors, &measures, (bodies, masks))?;
+        let steps = Steps::new(factors, &measures, operands)?;
         for sum in &sums {
             steps.components_of(*sum)?;
         }
@@ -173,7 +184,7 @@ impl<'a> ProductSums<'a> {
     /// The task on these elements.
     ///
     /// # Errors
-    /// [`RlweError::NoSuchOperand`] for an element with another number of bodies or masks; [`RlweError::Components`] for one without the computed
+    /// [`RlweError::NoSuchOperand`] for an element with another number of bodies, masks or integers; [`RlweError::Components`] for one without the computed
     /// ciphertext that a factor names; [`RlweError::Ring`] for a body over another ring, or without this ring element.
     pub fn new(
         ring: &'a Ring,
@@ -181,13 +192,15 @@ impl<'a> ProductSums<'a> {
         elements: &'a [StoredElement<'a>],
     ) -> Result<Self, RlweError> {
         for element in elements {
-            let (found, bodies) = (task.steps.bodies(), element.bodies.len());
-            if bodies != found {
-                return Err(RlweError::NoSuchOperand { found, bodies });
-            }
-            let (found, bodies) = (task.steps.masks(), element.masks.len());
-            if bodies != found {
-                return Err(RlweError::NoSuchOperand { found, bodies });
+            let Operands { bodies, masks, integers } = task.steps.operands_of_element();
+            for (found, bodies) in [
+                (bodies, element.bodies.len()),
+                (masks, element.masks.len()),
+                (integers, element.integers.len()),
+            ] {
+                if bodies != found {
+                    return Err(RlweError::NoSuchOperand { found, bodies });
+                }
             }
             let (found, expected) = (element.computed.len(), 2);
             if found != expected && (found > 0 || task.steps.names_computed()) {

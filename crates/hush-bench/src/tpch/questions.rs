@@ -74,8 +74,8 @@ fn months(first: i64, count: i64) -> Vec<String> {
     vec![begin(first), begin(first + count)]
 }
 
-/// The questions.
-pub(super) const QUESTIONS: [Question; 6] = [
+/// The questions: those of TPC-H, and two for rows that match such conditions.
+pub(super) const QUESTIONS: [Question; 8] = [
     Question {
         name: "Q1",
         sql: "SELECT flag, status, SUM(quantity), SUM(price), SUM(price * (1 - discount)), SUM(price * (1 - discount) * (1 + tax)), AVG(quantity), AVG(price), AVG(discount), COUNT(*) \
@@ -200,6 +200,38 @@ pub(super) const QUESTIONS: [Question; 6] = [
         by_calendar: None,
         factors: None,
     },
+    Question {
+        name: "rows",
+        sql: "SELECT price, quantity, discount FROM t WHERE shipdate >= DATE '{0}' AND shipdate < DATE '{1}' AND discount = {2} AND quantity < {3} ORDER BY price, quantity",
+        validation: &["1994-03-09", "1994-03-16", "0.06", "24"],
+        draw: |random| {
+            let (year, month, day) =
+                (random.between(1993, 1997), random.between(1, 12), random.between(1, 21));
+            let day_of = |day| format!("{year}-{month:02}-{day:02}");
+            let discount = format!("0.{:02}", random.between(0, 10));
+            vec![day_of(day), day_of(day + 7), discount, random.between(2, 25).to_string()]
+        },
+        of_orders: false,
+        columns: &[("shipdate", Filter), ("discount", Filter), ("quantity", Filter), ("price", Measure)],
+        measures: &[],
+        cube: ("", ""),
+        derived: &[],
+        by_calendar: None,
+        factors: None,
+    },
+    Question {
+        name: "first",
+        sql: "SELECT price, quantity FROM t WHERE discount = {0} AND quantity < {1} ORDER BY shipdate DESC, price LIMIT 10",
+        validation: &["0.06", "24"],
+        draw: |random| vec![format!("0.{:02}", random.between(0, 10)), random.between(2, 25).to_string()],
+        of_orders: false,
+        columns: &[("shipdate", Filter), ("discount", Filter), ("quantity", Filter), ("price", Measure)],
+        measures: &[],
+        cube: ("", ""),
+        derived: &[],
+        by_calendar: None,
+        factors: None,
+    },
 ];
 
 /// Columns of a file, each with its type and range, or with its texts.
@@ -274,7 +306,9 @@ impl Question {
                 let _ = writeln!(out, "constant_keys = true");
             }
             let (by, sum) = self.cube;
-            let _ = writeln!(out, "cubes = [{{ by = [{by}], sum = [{sum}] }}]");
+            if !by.is_empty() {
+                let _ = writeln!(out, "cubes = [{{ by = [{by}], sum = [{sum}] }}]");
+            }
         }
         for (name, described, texts) in columns {
             let described = if texts.is_empty() { described } else { "type = \"category\"" };
@@ -291,9 +325,16 @@ impl Question {
         out
     }
 
-    /// Whether it adds a column up by itself, and not in an expression alone.
+    /// Whether it reads a column by itself, and not in an expression alone.
     fn reads(&self, name: &str) -> bool {
-        ["SUM", "AVG"].iter().any(|call| self.sql.contains(&format!("{call}({name})")))
+        let calls = ["SUM", "AVG"].map(|call| format!("{call}({name})"));
+        let items = self.sql.split(" FROM ").next().unwrap_or_default().trim_start_matches("SELECT ");
+        items.split(", ").any(|item| item.trim() == name || calls.contains(&item.trim().to_owned()))
+    }
+
+    /// Whether it is one of TPC-H's.
+    pub(super) fn is_of_tpch(&self) -> bool {
+        self.name.starts_with('Q')
     }
 }
 

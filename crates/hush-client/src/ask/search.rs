@@ -4,6 +4,7 @@
 
 use hush_exec::answer::{Answer, EncryptedHalf};
 use hush_plan::plan::{Round, Search, Task};
+use hush_plan::sql::Query;
 use hush_plan::{Limits, QueryPlan, plan_round};
 use hush_remote::Progress;
 use hush_table::Digest;
@@ -15,7 +16,7 @@ use crate::release::Release;
 use crate::table::OwnedTable;
 
 impl OwnedTable {
-    /// Asks one round after another; the last one answers.
+    /// Asks one round after another; the last one answers, or says up to which value rows are wanted, and then these are asked for.
     ///
     /// # Errors
     /// As [`OwnedTable::ask`]; [`ClientError::Plan`] where a round has more cells, or multiplies more, than a question may.
@@ -28,12 +29,31 @@ impl OwnedTable {
     ) -> Result<Outcome, ClientError> {
         let missing = || ClientError::Internal { what: "a search is in no column of the schema" };
         let schema = self.half.schema.with_derived();
+        let own = plan.owner.own.as_ref();
+        let own = own.ok_or(ClientError::Internal { what: "a search is of no question" })?;
+        let of_rows = search.is_of_rows().then(|| search.counting(&self.half.schema, &own.query));
+        let counting = of_rows.map(|found| found.ok_or_else(missing)).transpose()?;
+        let asked = counting.as_ref().unwrap_or(&own.query);
         let mut round = search.first(&schema).ok_or_else(missing)?;
         let mut moved = Moved::default();
         loop {
-            let of_round = phases.time("plan", || self.plan_round(plan, &round))?;
+            let of_round = phases.time("plan", || self.plan_round(asked, &round))?;
             let mut query = PreparedQuery::new(of_round.clone(), phases)?.after(moved);
             let answer = query.time("server", |request| self.evaluate(request, progress))?;
+            if round.is_last && search.is_of_rows() {
+                let read = |request: &[u8]| {
+                    let found = self.rows_of_round((&of_round, request), &answer)?;
+                    let rows = found.rows().first().copied().unwrap_or_default();
+                    let last = search.last_wanted(&found.shape, rows);
+                    last.ok_or_else(|| ClientError::Answer {
+                        what: "its rounds do not agree with each other".into(),
+                    })
+                };
+                let last = query.time("decrypt", read)?;
+                let asked = search.up_to(&self.half.schema, &own.query, last).ok_or_else(missing)?;
+                let before = query.so_far(&answer);
+                return self.run_matching((&asked, own), before, release, progress);
+            }
             if round.is_last {
                 return Ok(Outcome { plan: plan.clone(), ..self.finish_for(query, &answer, release)? });
             }
@@ -43,13 +63,11 @@ impl OwnedTable {
         }
     }
 
-    fn plan_round(&self, plan: &QueryPlan, round: &Round) -> Result<QueryPlan, ClientError> {
-        let own = plan.owner.own.as_ref();
-        let own = own.ok_or(ClientError::Internal { what: "a search is of no question" })?;
+    fn plan_round(&self, query: &Query, round: &Round) -> Result<QueryPlan, ClientError> {
         let (schema, encodings) = (&self.half.schema, self.half.usable(self.manifest.manifest()));
         let digest = self.manifest.digest().to_string();
         let limits = Limits { compares: false, ..self.limits };
-        let asked = (digest.as_str(), &own.query, Some(round));
+        let asked = (digest.as_str(), query, Some(round));
         Ok(plan_round(schema, &encodings, &self.site(), asked, &limits)?)
     }
 
@@ -57,9 +75,19 @@ impl OwnedTable {
     fn next_round(
         &self,
         (search, round): (&Search, &Round),
-        (plan, request): (&QueryPlan, &[u8]),
+        asked: (&QueryPlan, &[u8]),
         bytes: &[u8],
     ) -> Result<Option<Round>, ClientError> {
+        let groups = self.rows_of_round(asked, bytes)?;
+        Ok(search.next(&self.half.schema.with_derived(), round, &groups.shape, &groups.rows()))
+    }
+
+    /// What a round has counted.
+    fn rows_of_round(
+        &self,
+        (plan, request): (&QueryPlan, &[u8]),
+        bytes: &[u8],
+    ) -> Result<filtered::Groups, ClientError> {
         let answer = Answer::decode(bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
         answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;
         let owner = &plan.owner;
@@ -70,7 +98,6 @@ impl OwnedTable {
         };
         let (cells, sums) = owner.cells.as_ref().zip(owner.filtered.as_ref()).ok_or_else(other)?;
         let asked = &Asked { table: self, owner, release: None };
-        let groups = filtered::groups(asked, (cells, sums), task, (&answer, found))?;
-        Ok(search.next(&self.half.schema.with_derived(), round, &groups.shape, &groups.rows()))
+        filtered::groups(asked, (cells, sums), task, (&answer, found))
     }
 }

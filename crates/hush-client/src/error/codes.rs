@@ -68,6 +68,7 @@ impl ClientError {
             Self::NeedsColumn { .. } => "HUSH-C095",
             Self::NoCell { .. } => "HUSH-C096",
             Self::FullCell { .. } => "HUSH-C097",
+            Self::ManyMatches { .. } => "HUSH-C098",
             Self::Encoding { .. } | Self::Params(_) => "HUSH-C050",
             Self::Arrow
             | Self::Encrypt(_)
@@ -119,6 +120,7 @@ impl ClientError {
             Self::DroppedColumn { .. }
             | Self::DuplicateKey { .. }
             | Self::FullCell { .. }
+            | Self::ManyMatches { .. }
             | Self::ManyRows { .. }
             | Self::MissingKeys { .. }
             | Self::NeedsColumn { .. }

@@ -79,6 +79,7 @@ impl ClientError {
             Self::ManyRows { .. } => {
                 Advice { unwritten: true, ..ways([Remedy::AllRows, "a key of more columns".into()]) }
             }
+            Self::ManyMatches { .. } => ways(["a narrower condition".into(), "another way".into()]),
             Self::MissingKeys { .. } => Advice { unwritten: true, ..ways([Remedy::MissingRows]) },
             Self::NotPushed { .. } => ways([Remedy::Push, "ask the directory that has it".into()]),
             Self::Release(source) => ways(source.ways_out()),

@@ -42,6 +42,31 @@ impl SlotCodec {
     }
 }
 
+impl SlotCodec {
+    /// What is read of the slots of each sum. Slots of either sign are those nearest to 0, others those from 0 on.
+    fn opened<T: Send>(
+        &self,
+        key: &ColumnKey,
+        sums: &[SumOfProducts<'_>],
+        read: impl Fn(&mut dyn Iterator<Item = i128>) -> T + Sync,
+    ) -> Result<Vec<T>, ClientError> {
+        let one_prime = ClientError::Internal { what: "the plan multiplies columns of several primes" };
+        let [t] = self.primes.as_slice() else { return Err(one_prime) };
+        let named = |error| named(key, error);
+        let most = sums.iter().map(|sum| sum.bits.len()).max().unwrap_or_default();
+        check_powers(&key.secret, most).map_err(named)?;
+        let open = |sum: &SumOfProducts<'_>| {
+            let form = ProductForm::Rounded { bits: sum.bits.to_vec(), t: *t };
+            let components = decode_product(sum.object, key.ring(), &form)?;
+            let slots = decrypt_product(&key.secret, &self.encoder, &components, sum.limit).map_err(named)?;
+            let is_negative = |slot: u64| !sum.natural && slot > t / 2;
+            let number = |slot: u64| i128::from(slot) - if is_negative(slot) { i128::from(*t) } else { 0 };
+            Ok(read(&mut slots.into_iter().map(number)))
+        };
+        sums.par_iter().map(open).collect()
+    }
+}
+
 impl Owned for SlotCodec {
     fn secret_kind(&self) -> SecretKind {
         SecretKind::Slots
@@ -82,22 +107,16 @@ impl Owned for SlotCodec {
         Ok(Cells::Exact(values))
     }
 
-    /// Slots of either sign are those nearest to 0, others those from 0 on.
     fn products(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<i128>, ClientError> {
-        let one_prime = ClientError::Internal { what: "the plan multiplies columns of several primes" };
-        let [t] = self.primes.as_slice() else { return Err(one_prime) };
-        let named = |error| named(key, error);
-        let most = sums.iter().map(|sum| sum.bits.len()).max().unwrap_or_default();
-        check_powers(&key.secret, most).map_err(named)?;
-        let total = |sum: &SumOfProducts<'_>| {
-            let form = ProductForm::Rounded { bits: sum.bits.to_vec(), t: *t };
-            let components = decode_product(sum.object, key.ring(), &form)?;
-            let slots = decrypt_product(&key.secret, &self.encoder, &components, sum.limit).map_err(named)?;
-            let is_negative = |slot: u64| !sum.natural && slot > t / 2;
-            let number = |slot: u64| i128::from(slot) - if is_negative(slot) { i128::from(*t) } else { 0 };
-            Ok(slots.into_iter().map(number).sum())
-        };
-        sums.par_iter().map(total).collect()
+        self.opened(key, sums, |slots| slots.sum())
+    }
+
+    fn slots_of_products(
+        &self,
+        key: &ColumnKey,
+        sums: &[SumOfProducts<'_>],
+    ) -> Result<Vec<Vec<i128>>, ClientError> {
+        self.opened(key, sums, |slots| slots.collect())
     }
 
     fn program(

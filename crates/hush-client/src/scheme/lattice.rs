@@ -68,6 +68,10 @@ impl Scheme for Lattice {
         key.codec.owned().products(key, sums)
     }
 
+    fn slots(&self, key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<Vec<i128>>, ClientError> {
+        key.codec.owned().slots_of_products(key, sums)
+    }
+
     fn fetched(
         &self,
         Fetched { key, rounding, bound }: &Fetched<'_>,

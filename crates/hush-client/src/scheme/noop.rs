@@ -2,6 +2,7 @@
 //! The scheme that encrypts nothing, for dry runs and for rows that are decrypted already. Nothing of it is ever stored or sent.
 
 use bytes::Bytes;
+use ethnum::I256;
 use hush_encode::QuantityValues;
 use hush_exec::answer::RowsChunk;
 use hush_exec::plain::PlainSum;
@@ -55,6 +56,18 @@ impl Scheme for NoOp {
             Some(PlainSum::Approx(_)) | None => Err(missing()),
         };
         sums.iter().map(number).collect()
+    }
+
+    fn slots(&self, _key: &ColumnKey, sums: &[SumOfProducts<'_>]) -> Result<Vec<Vec<i128>>, ClientError> {
+        let missing = || ClientError::Answer { what: "a run of chunks has no plain slots".into() };
+        let slots = |sum: &SumOfProducts<'_>| match Cells::plain(sum.object)? {
+            Cells::Exact(slots) => {
+                let narrow = |slot: &I256| i128::try_from(*slot).map_err(|_| missing());
+                slots.iter().map(narrow).collect()
+            }
+            Cells::Approx(_) => Err(missing()),
+        };
+        sums.iter().map(slots).collect()
     }
 
     fn fetched(

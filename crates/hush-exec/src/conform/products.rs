@@ -20,6 +20,8 @@ const MAX_NODES: usize = 100_000;
 const MAX_PRODUCTS: u64 = 100_000;
 /// Most operations of a condition with encrypted constants for each ring element: a product takes about a millisecond.
 const MAX_CONDITION_NODES: usize = 2 * MAX_CONSTANTS;
+/// Highest power of a ring element's number.
+const MAX_POWER: u8 = 64;
 /// Largest degree of a factor or a sum in the secret.
 const MAX_DEGREE: usize = MAX_PRODUCT_COMPONENTS - 1;
 
@@ -156,7 +158,7 @@ fn decided(factors: &[Factor]) -> Vec<bool> {
     fn is_multiple(factor: &Factor, before: &[bool]) -> bool {
         match factor {
             Factor::Computed => true,
-            Factor::Column(_) | Factor::Constant(_) | Factor::Mask(_) => false,
+            Factor::Column(_) | Factor::Constant(_) | Factor::Mask(_) | Factor::Number(_) => false,
             Factor::Earlier(number) => before.get(*number).copied().unwrap_or_default(),
             Factor::Mul(left, right) => is_multiple(left, before) || is_multiple(right, before),
             Factor::Add(left, right) | Factor::Sub(left, right) => {
@@ -223,6 +225,10 @@ impl Walk {
             }
             Factor::Mask(place) => {
                 below("mask", *place, self.masks)?;
+                0
+            }
+            Factor::Number(power) => {
+                below("power of a number", usize::from(*power), usize::from(MAX_POWER) + 1)?;
                 0
             }
             Factor::Constant(_) => 0,

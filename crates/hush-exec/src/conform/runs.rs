@@ -27,6 +27,8 @@ pub struct RunChunks {
     pub part: u32,
     /// Indices in the table.
     pub chunks: Range<u32>,
+    /// Ring elements of the run before them.
+    pub first_element: u32,
 }
 
 /// Cuts a table's chunks into runs for answers on products over a ring of this degree: for each domain in rising order its parts, and their
@@ -66,13 +68,25 @@ pub fn masks_products(plan: &ServerPlan, manifest: &Manifest) -> bool {
     plan.predicate.is_some() || manifest.parts.iter().any(|part| part.dead.is_some())
 }
 
+impl RunChunks {
+    /// The number in its run of the first ring element of a chunk, where a full chunk has so many. None but the last chunk of a part has fewer.
+    pub fn number(&self, chunk: u32, of_chunk: u32) -> u32 {
+        let before = chunk.saturating_sub(self.chunks.start);
+        self.first_element.saturating_add(before.saturating_mul(of_chunk))
+    }
+}
+
 impl ProductRun {
     fn push(&mut self, part: u32, chunk: u32, elements: u32, rows: u64) {
+        let first_element = self.elements;
         self.elements = self.elements.saturating_add(elements);
         self.rows = self.rows.saturating_add(rows);
         match self.chunks.last_mut() {
             Some(last) if last.part == part => last.chunks.end = chunk.saturating_add(1),
-            _ => self.chunks.push(RunChunks { part, chunks: chunk..chunk.saturating_add(1) }),
+            _ => {
+                let chunks = chunk..chunk.saturating_add(1);
+                self.chunks.push(RunChunks { part, chunks, first_element });
+            }
         }
     }
 }

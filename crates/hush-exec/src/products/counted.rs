@@ -43,7 +43,7 @@ impl<'a> Counting<'a> {
         Self { job, conditions, groups, is_masked }
     }
 
-    /// Finds the chunks of a part in which rows count, and opens its file if there are any.
+    /// Finds the chunks of a part in which rows count, and opens its file if there are any. A full chunk has so many ring elements.
     ///
     /// # Errors
     /// Any [`ExecError`] of the clear half or of reading.
@@ -51,18 +51,21 @@ impl<'a> Counting<'a> {
         &self,
         part: PartRef<'p>,
         runs: &[RunOfPart],
-        columns: &[EncodingId],
+        (columns, elements): (&[EncodingId], u32),
     ) -> Result<LoadedPart<'p>, ExecError> {
         self.job.stop.check()?;
         let found = self.of_part(part)?;
-        let placed = runs.iter().flat_map(|of| of.chunks.clone().map(|index| (of.run, index)));
-        let chunks = placed.filter_map(|(run, index)| match &found {
-            None => Some(Chunk { run, index, counted: None, masks: Vec::new(), groups: Vec::new() }),
+        let placed = runs.iter().flat_map(|of| {
+            let number = |index| of.chunks.number(index, elements);
+            of.chunks.chunks.clone().map(move |index| (of.run, index, number(index)))
+        });
+        let chunks = placed.filter_map(|(run, index, number)| match &found {
+            None => Some(Chunk { run, index, number, counted: None, masks: Vec::new(), groups: Vec::new() }),
             Some(found) => {
                 let at = index.saturating_sub(part.place.first_chunk) as usize;
                 let Rows { counted, masks, groups } = found.get(at)?.clone();
                 let counts = counted.as_ref().is_none_or(|counted| counted.count_set_bits() > 0);
-                counts.then_some(Chunk { run, index, counted, masks, groups })
+                counts.then_some(Chunk { run, index, number, counted, masks, groups })
             }
         });
         let chunks: Vec<Chunk> = chunks.collect();

@@ -23,6 +23,8 @@ pub(super) struct Chunk {
     pub(super) run: u32,
     /// In the table.
     pub(super) index: u32,
+    /// Of its first ring element, in the run.
+    pub(super) number: u32,
     /// A bit for each row; `None` if every slot counts.
     pub(super) counted: Option<BooleanBuffer>,
     /// A bit for each row and mask of factors.
@@ -113,6 +115,7 @@ impl<'a> Span<'a> {
         let part = self.part;
         rows.iter().zip(self.chunks).map(move |(row, chunk)| ProductChunk {
             input: ChunkInput { snapshot, part, columns, row },
+            number: chunk.number,
             counted: chunk.counted.as_ref(),
             masks: &chunk.masks,
             groups: &chunk.groups,

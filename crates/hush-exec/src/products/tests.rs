@@ -17,7 +17,7 @@ use self::table::{COLUMNS, Kind, Random, Row, T, TestTable, manifest, part};
 use super::*;
 use crate::Limits;
 use crate::answer::{Answer, EncryptedHalf, ProductsAnswer, ProductsRun, masks_products, product_runs};
-use crate::plain::PlainSum;
+use crate::plain::{PlainSum, PlainValues};
 
 const SMALL: &str = "n12_q3x34_sec128_v1";
 const LARGE: &str = "n13_q4x46_sec128_v1";
@@ -91,14 +91,37 @@ fn random_task(random: &mut Random, degree: usize, elements: u32, bits: u32) -> 
     task
 }
 
-fn value(factor: &Factor, row: Option<&Row>, earlier: &[i64]) -> i64 {
-    let of = |inner: &Factor| value(inner, row, earlier);
+/// The same with sums of the last factor, and of it times the measure, for some powers of the numbers of ring elements.
+fn with_powers(mut task: ProductsTask, powers: &[u8], bits: u32) -> ProductsTask {
+    let last = task.factors.len() - 1;
+    for power in powers {
+        let number = Box::new(Factor::Number(*power));
+        task.factors.push(Factor::Mul(number, Box::new(Factor::Earlier(last - 1))));
+        for measure in [None, Some(COLUMNS - 1)] {
+            let mut sum = ProductSum { factor: task.factors.len() - 1, measure, bits: Vec::new() };
+            sum.bits = vec![bits; task.components(&sum)];
+            task.sums.push(sum);
+        }
+    }
+    task
+}
+
+/// The power of a number that is the same modulo the prime, and nearest to 0.
+fn nearest(number: usize, power: u8) -> i64 {
+    let t = T as i64;
+    let found = (0..power).fold(1, |found, _| found * number as i64 % t);
+    if found > t / 2 { found - t } else { found }
+}
+
+fn value(factor: &Factor, (row, number): (Option<&Row>, usize), earlier: &[i64]) -> i64 {
+    let of = |inner: &Factor| value(inner, (row, number), earlier);
     match factor {
         // Tested where there are keys.
         Factor::Computed => unreachable!("no condition is computed here"),
         Factor::Column(place) => row.map_or(0, |row| row.values[*place]),
         Factor::Mask(place) => i64::from(row.is_some_and(MASKS[*place].1)),
         Factor::Constant(integer) => *integer,
+        Factor::Number(power) => nearest(number, *power),
         Factor::Earlier(number) => earlier[*number],
         Factor::Add(left, right) => of(left) + of(right),
         Factor::Mul(left, right) => of(left) * of(right),
@@ -106,11 +129,11 @@ fn value(factor: &Factor, row: Option<&Row>, earlier: &[i64]) -> i64 {
     }
 }
 
-/// What each sum has of a row, or of a slot behind the rows.
-fn of_row(task: &ProductsTask, row: Option<&Row>) -> Vec<i64> {
+/// What each sum has of a row, or of a slot behind the rows, in the ring element with this number.
+fn of_row(task: &ProductsTask, row: Option<&Row>, number: usize) -> Vec<i64> {
     let mut factors = Vec::new();
     for factor in &task.factors {
-        factors.push(value(factor, row, &factors));
+        factors.push(value(factor, (row, number), &factors));
     }
     let measure = |place: usize| row.map_or(0, |row| row.values[place]);
     task.sums.iter().map(|sum| factors[sum.factor] * sum.measure.map_or(1, measure)).collect()
@@ -126,9 +149,9 @@ fn expected(
     let degree = table.ring.degree();
     let manifest = table.signed.manifest();
     let runs = product_runs(manifest, degree, task.elements);
-    let zeros = of_row(task, None);
     let of_run = |run: &ProductRun| {
         let mut sums = vec![vec![0_i64; degree]; task.sums.len()];
+        let mut before = 0;
         for chunks in &run.chunks {
             let first = manifest.placed_parts().nth(chunks.part as usize).unwrap().0.first_chunk as usize;
             let rows = &table.parts[chunks.part as usize];
@@ -136,13 +159,15 @@ fn expected(
                 chunks.chunks.clone().filter_map(|chunk| rows.chunks(CHUNK).nth(chunk as usize - first))
             {
                 for slot in 0..rows.len().div_ceil(degree) * degree {
+                    let number = before + slot / degree;
                     let found = match rows.get(slot) {
-                        Some(row) if counts(row) => of_row(task, Some(row)),
-                        None if !is_masked => zeros.clone(),
+                        Some(row) if counts(row) => of_row(task, Some(row), number),
+                        None if !is_masked => of_row(task, None, number),
                         _ => continue,
                     };
                     sums.iter_mut().zip(found).for_each(|(sum, found)| sum[slot % degree] += found);
                 }
+                before += rows.len().div_ceil(degree);
             }
         }
         sums
@@ -294,6 +319,38 @@ fn sums_of_products_are_those_of_the_rows() {
     // Two ring elements for each full chunk.
     let small = TestTable::new(&mut random, SMALL, &parts, Kind::Encrypted);
     check(&small, &random_task(&mut random, 2, 3, 63), None);
+}
+
+#[test]
+fn powers_of_the_numbers_of_ring_elements_weigh_them() {
+    let mut random = random("powers of numbers");
+    let mut parts = [part(CHUNK + 100, 0), part(50, 1), part(2 * CHUNK + 1, 0), part(300, 0)];
+    let late: fn(&Row) -> bool = |row| row.year > 2022;
+    for dead in [vec![], vec![3, 5]] {
+        parts[2].dead = dead;
+        let small = TestTable::new(&mut random, SMALL, &parts, Kind::Encrypted);
+        let task = random_task(&mut random, 2, 5, 63);
+        check(&small, &with_powers(task, &[1, 3, 17], 63), None);
+        let large = TestTable::new(&mut random, LARGE, &parts, Kind::Encrypted);
+        let task = with_powers(random_task(&mut random, 3, 100, 63), &[2, 0, 64], 63);
+        check(&large, &task, None);
+        check(&large, &task, Some(("\"year\" > 2022", late)));
+        check_groups(&large, &task, None);
+        let plan = large.plan(None, with_powers(task, &[65], 63));
+        assert_eq!(large.engine(1).run(&plan).unwrap_err().code(), "HUSH-E007");
+        // Nothing is encrypted, and slots go back all the same.
+        let plain = TestTable::new(&mut random, LARGE, &parts, Kind::Plain);
+        let task = with_powers(random_task(&mut random, 2, 2, 63), &[1, 2], 63);
+        let counts = |row: &Row| row.lives && late(row);
+        let bytes = plain.engine(2).run(&plain.plan(Some("\"year\" > 2022"), task.clone())).unwrap();
+        let answer = Answer::decode(&bytes, 1 << 30).unwrap();
+        let slots = |object: &&[u8]| match PlainValues::decode(object) {
+            Some(PlainValues::Exact(slots)) => slots.iter().map(|slot| slot.as_i64()).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let found = runs_of(&answer).runs.iter().map(|run| run.objects.iter().map(slots).collect::<Vec<_>>());
+        assert_eq!(found.collect::<Vec<_>>(), expected(&plain, &task, &counts, true));
+    }
 }
 
 #[test]
@@ -456,7 +513,10 @@ fn parts_are_opened_as_they_fill_pieces() {
     let parts: Vec<PartOfRuns> = [3_u32, 1, 1, 1, 9, 1, 1]
         .into_iter()
         .zip(0..)
-        .map(|(chunks, part)| (part, vec![RunOfPart { run: 0, chunks: 5..5 + chunks }]))
+        .map(|(chunks, part)| {
+            let chunks = RunChunks { part, chunks: 5..5 + chunks, first_element: 0 };
+            (part, vec![RunOfPart { run: 0, chunks }])
+        })
         .collect();
     let opened = |threads, piece_bytes| {
         let bounds = Bounds { threads, chunk_bytes: 10, piece_bytes };

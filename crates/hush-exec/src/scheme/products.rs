@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use arrow::buffer::BooleanBuffer;
+use hush_arith::Modulus;
 use hush_plan::EncodingId;
 use hush_plan::plan::{Factor, ProductSum, ProductsTask};
 use hush_ring::Ring;
-use hush_rlwe::{self as rlwe, PowerKeys, ProductTask};
+use hush_rlwe::{self as rlwe, Operands, PowerKeys, ProductTask};
 use hush_schemes::bgv::slots::SlotEncoder;
 
 use super::ChunkInput;
@@ -38,6 +39,8 @@ pub(crate) struct Products {
 /// A chunk of which rows count.
 pub(crate) struct ProductChunk<'a> {
     pub(crate) input: ChunkInput<'a>,
+    /// The number of its first ring element in the run.
+    pub(crate) number: u32,
     /// A bit for each row; padding does not count then. `None`: every slot counts, padding too.
     pub(crate) counted: Option<&'a BooleanBuffer>,
     /// A bit for each row and mask of factors.
@@ -191,9 +194,30 @@ impl Products {
         Ok(Self { task, shape, evaluated, groups: Some(count), ..self })
     }
 
+    /// Ring elements of a full chunk.
+    pub(crate) fn elements_of_chunk(&self) -> u32 {
+        self.shape.packing.element_count(self.shape.set, hush_table::CHUNK_ROWS)
+    }
+
+    /// Powers of the number of a ring element, from that of 0 on, as many as factors name: the residues nearest to 0.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`].
+    pub(super) fn powers_of(&self, number: u32) -> Result<Vec<i64>, ExecError> {
+        let Some(highest) = self.task.highest_power() else { return Ok(Vec::new()) };
+        let modulus =
+            Modulus::new(self.shape.prime).map_err(|_| ExecError::Internal { place: "prime of slots" })?;
+        let t = modulus.value();
+        let power = |power| match modulus.pow(modulus.reduce_u64(number.into()), power) {
+            residue if residue > t / 2 => residue as i64 - t as i64,
+            residue => residue as i64,
+        };
+        Ok((0..=u64::from(highest)).map(power).collect())
+    }
+
     /// Bytes that a full chunk takes in memory: of its columns, and of the masks and of the computed condition that stand in factors.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        let elements = self.shape.packing.element_count(self.shape.set, hush_table::CHUNK_ROWS);
+        let elements = self.elements_of_chunk();
         let element = self.shape.packing.element_bytes(self.shape.set, None) as u64;
         let computed = if self.computing.is_some() { 2 } else { 0 };
         let masks = (self.task.masks.len() + self.groups.unwrap_or(0) + computed) as u64;
@@ -218,7 +242,8 @@ fn product_task(task: &ProductsTask, masks: usize) -> Result<ProductTask, ExecEr
     let factors: Vec<rlwe::Factor> = task.factors.iter().map(factor).collect();
     let sum = |sum: &ProductSum| rlwe::ProductSum { factor: sum.factor, measure: sum.measure };
     let sums = task.sums.iter().map(sum).collect();
-    ProductTask::new(&factors, sums, (task.columns.len(), masks))
+    let integers = task.highest_power().map_or(0, |highest| usize::from(highest) + 1);
+    ProductTask::new(&factors, sums, Operands { bodies: task.columns.len(), masks, integers })
         .map_err(|_| ExecError::Internal { place: "sums of products" })
 }
 
@@ -229,6 +254,7 @@ fn factor(of: &Factor) -> rlwe::Factor {
         Factor::Computed => rlwe::Factor::Computed,
         Factor::Constant(integer) => rlwe::Factor::Constant(*integer),
         Factor::Mask(place) => rlwe::Factor::Mask(*place),
+        Factor::Number(power) => rlwe::Factor::Integer(usize::from(*power)),
         Factor::Earlier(number) => rlwe::Factor::Earlier(*number),
         Factor::Add(left, right) => {
             let (left, right) = both(left, right);

@@ -13,9 +13,11 @@
 //!
 //! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
 
+mod digits;
 mod inner;
 mod levels;
 
+pub use digits::CodeValue;
 pub(crate) use inner::Inner;
 use sqlparser::ast::Expr;
 

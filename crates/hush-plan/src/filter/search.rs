@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::visit_expressions;
 
-use super::{Asked, Code, FilterShape, MAX_FILTER_CELLS};
+use super::{Asked, Code, FilterShape, MAX_FILTER_CELLS, code_of};
 use crate::cube::{Axis, CubeShape};
 use crate::plan::{RankAt, Round, Search};
 use crate::schema::Schema;
@@ -145,8 +145,7 @@ impl Search {
     }
 
     fn code(&self, schema: &Schema) -> Option<Code> {
-        let by = schema.all_filters().into_iter().find(|by| by.column == self.column)?;
-        Code::of(schema, &by).ok()
+        code_of(schema, &self.column)
     }
 
     /// The runs of a level within runs of the level before, and between these all values together.
@@ -172,7 +171,7 @@ impl Search {
 }
 
 /// The rows of each run of a column's values, in every cell of the other columns; those without a value left out.
-fn rows_of_runs(shape: &CubeShape, column: &str, rows: &[i128]) -> Vec<Vec<((i128, i128), i128)>> {
+pub(super) fn rows_of_runs(shape: &CubeShape, column: &str, rows: &[i128]) -> Vec<Vec<((i128, i128), i128)>> {
     let Some(at) = shape.axes.iter().position(|axis| axis.column == column) else { return Vec::new() };
     let (before, rest) = shape.axes.split_at(at);
     let Some((axis, behind)) = rest.split_first() else { return Vec::new() };

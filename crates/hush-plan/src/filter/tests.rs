@@ -8,7 +8,7 @@ use super::*;
 use crate::error::PlanError;
 use crate::limits::{Limits, WayName};
 use crate::physical::plan_query;
-use crate::plan::{QueryPlan, Task};
+use crate::plan::{MatchingRows, MatchingValue, QueryPlan, Task};
 use crate::predict::Site;
 use crate::quantity::{Digits, Flag, FlagOf};
 use crate::range::Interval;
@@ -186,7 +186,7 @@ fn what_filters_do_not_answer_is_refused_with_the_reason() {
     let schema = lineitem(1_000_000);
     for (text, why) in [
         ("SELECT SUM(price) FROM lineitem WHERE price > 3", "its condition is not made of"),
-        ("SELECT price FROM lineitem WHERE quantity < 24", "it is not made of"),
+        ("SELECT region FROM lineitem WHERE quantity < 24", "it is not made of"),
         ("SELECT SUM(price) FROM lineitem WHERE region = 'x'", "it has no condition on"),
         ("SELECT flag, COUNT(*) FROM lineitem WHERE flag = 'none' GROUP BY flag", "no row can match"),
         ("SELECT flag, COUNT(*) FROM lineitem WHERE quantity > 50 GROUP BY flag", "no row can match"),
@@ -492,4 +492,44 @@ fn faults_of_filters_are_named() {
     ] {
         assert!(found.contains(expected), "{found}");
     }
+}
+
+/// Rows that match: as many sums as find four in each slot, in a ring that holds them.
+#[test]
+fn rows_that_match_are_sums_of_powers() {
+    let schema = lineitem(2_000_000);
+    let text = "SELECT shipdate, flag, price FROM lineitem WHERE shipdate = DATE '1994-01-01' AND quantity < 3 ORDER BY price DESC";
+    let plan = planned(&schema, 2_000_000, text).unwrap();
+    let rows = plan.owner.matching.as_ref().unwrap();
+    let Task::Products(task) = &plan.server.task else { panic!() };
+    // Two digits of days, one of flags; limbs of prices.
+    let MatchingValue::Limbs { first: 1, count, natural: true, .. } = rows.columns[1].value else {
+        panic!("{rows:?}")
+    };
+    let digits = 1 + count + 2;
+    assert_eq!((rows.most, rows.digits, rows.columns.len()), (4, digits, 3));
+    assert_eq!(task.sums.len(), 5 + 4 * digits);
+    assert_eq!((task.sums.len(), task.sums.len()), (rows.phases.len(), MatchingRows::sum_count(4, digits)));
+    assert_eq!((task.highest_power(), rows.is_masked, rows.padding), (Some(4), false, 0));
+    assert!(plan.owner.cells.is_none() && plan.owner.filtered.is_none());
+    // Every bound leaves room in the ring.
+    let (_, set) = schema_set(&schema);
+    assert!(rows.phases.iter().all(|phase| *phase <= set.log_q() - 1.0));
+    // Clear conditions are masks, clear columns do not come back, and conditions that are not of flags are not asked so.
+    let masked = "SELECT price FROM lineitem WHERE quantity < 3 AND region = 'EUROPE'";
+    assert!(planned(&schema, 10_000, masked).unwrap().owner.matching.unwrap().is_masked);
+    for (text, why) in [
+        ("SELECT region, price FROM lineitem WHERE quantity < 3", "without clear columns"),
+        ("SELECT price FROM lineitem", "no condition on"),
+        ("SELECT price FROM lineitem WHERE quantity < discount", "not made of"),
+    ] {
+        let error = planned(&schema, 10_000, text).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+fn schema_set(schema: &Schema) -> (FilterShape, &'static ParamSet) {
+    let shape = FilterShape::of(schema).unwrap();
+    let set = shape.set().unwrap();
+    (shape, set)
 }

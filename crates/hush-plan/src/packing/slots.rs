@@ -22,7 +22,7 @@ use crate::schema::Schema;
 use crate::writers::Writers;
 
 /// The plaintext prime of columns that are multiplied without keys: the least with slots in every ring.
-pub(crate) const FILTER_PRIME: u64 = 65_537;
+pub const FILTER_PRIME: u64 = 65_537;
 
 /// BGV slots.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -177,7 +177,12 @@ impl Planner<'_> {
         let mut price = site.price(&server, &proposal.owner, &self.public, groups)?;
         price.bytes_down += proposal.clear_bytes;
         let rounds = proposal.owner.search.as_ref().filter(|search| search.round.is_none());
-        let rounds = rounds.map_or(1, |search| search.rounds);
+        let rounds = rounds.map(|search| search.rounds);
+        let rounds = match &proposal.owner.matching {
+            None => rounds.unwrap_or(1),
+            // Of rows that match there may be more than the first question tells apart: then a second one, or another way, answers.
+            Some(_) => rounds.unwrap_or(0) + 2,
+        };
         Ok(price.times(rounds as u64))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::matching::MatchingRows;
 use super::predicate::Predicate;
 use super::run::RunQuery;
 use super::search::Search;
@@ -37,6 +38,9 @@ pub struct OwnerPlan {
     pub hidden: Option<HiddenSums>,
     /// Where the cells are sums under a condition that a server has evaluated: how these stand in its answer.
     pub filtered: Option<FilteredSums>,
+    /// Where the rows that match a condition which a server has evaluated come back: how these stand in its answer. [`OwnerPlan::own`] says what he asks of
+    /// them, but for the condition.
+    pub matching: Option<MatchingRows>,
     /// Where constants go to a server encrypted: they, in the order of [`ComputedCondition::inner`](super::ComputedCondition::inner).
     pub constants: Vec<i64>,
     /// Where he finds places of the order in rounds first. The plan is that of a last round like any; the true one hangs on what the others find.

@@ -57,6 +57,9 @@ pub enum Factor {
     Mask(usize),
     /// Product of two.
     Mul(Box<Factor>, Box<Factor>),
+    /// This power of the ring element's number, the same in every slot: the residue nearest to 0 modulo the prime of slots. The elements of an answer are
+    /// numbered from 0 on, in the order of the table.
+    Number(u8),
     /// Difference of two.
     Sub(Box<Factor>, Box<Factor>),
 }
@@ -93,7 +96,7 @@ impl Factor {
     pub fn degree(&self, earlier: &[usize]) -> usize {
         match self {
             Self::Column(_) | Self::Computed => 1,
-            Self::Constant(_) | Self::Mask(_) => 0,
+            Self::Constant(_) | Self::Mask(_) | Self::Number(_) => 0,
             Self::Earlier(number) => earlier.get(*number).copied().unwrap_or_default(),
             Self::Add(left, right) | Self::Sub(left, right) => {
                 left.degree(earlier).max(right.degree(earlier))
@@ -105,19 +108,30 @@ impl Factor {
     /// Nodes of it.
     pub fn size(&self) -> usize {
         match self {
-            Self::Column(_) | Self::Computed | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 1,
             Self::Add(left, right) | Self::Mul(left, right) | Self::Sub(left, right) => {
                 1 + left.size() + right.size()
             }
+            _ => 1,
         }
     }
 
     /// Products of two polynomials in it.
     pub fn products(&self) -> usize {
         match self {
-            Self::Column(_) | Self::Computed | Self::Constant(_) | Self::Earlier(_) | Self::Mask(_) => 0,
             Self::Add(left, right) | Self::Sub(left, right) => left.products() + right.products(),
             Self::Mul(left, right) => 1 + left.products() + right.products(),
+            _ => 0,
+        }
+    }
+
+    /// The highest power of an element's number that it names itself.
+    fn highest_power(&self) -> Option<u8> {
+        match self {
+            Self::Add(left, right) | Self::Mul(left, right) | Self::Sub(left, right) => {
+                left.highest_power().max(right.highest_power())
+            }
+            Self::Number(power) => Some(*power),
+            _ => None,
         }
     }
 }
@@ -126,6 +140,11 @@ impl ProductsTask {
     /// How many groups its sums are of, where rows make so many.
     pub fn groups(&self, found: u64) -> u64 {
         if self.keys.is_empty() { 1 } else { found }
+    }
+
+    /// The highest power of a ring element's number that factors name: then the slots of sums are read one by one, where otherwise they are added up.
+    pub fn highest_power(&self) -> Option<u8> {
+        self.factors.iter().filter_map(Factor::highest_power).max()
     }
 
     /// The degree of each factor.

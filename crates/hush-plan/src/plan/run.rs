@@ -69,6 +69,13 @@ pub enum RankAt {
     Last,
     /// Those at `⌊(n − 1)·p⌋` and behind it.
     Between(Fraction),
+    /// That at a place, or the last before it.
+    Nth {
+        /// The place, from 0 on.
+        place: u64,
+        /// Whether it is counted from the last.
+        descending: bool,
+    },
     /// That at `⌈n·p⌉ − 1`, counted from the last if values fall.
     UpTo(Fraction, bool),
 }
@@ -100,6 +107,10 @@ impl RankAt {
             Self::Between(part) => {
                 let low = share(last, part, false);
                 (low, (low + 1).min(last))
+            }
+            Self::Nth { place, descending } => {
+                let place = if descending { last - place.min(last) } else { place.min(last) };
+                (place, place)
             }
             Self::UpTo(part, descending) => {
                 let place = share(count, part, true).max(1) - 1;

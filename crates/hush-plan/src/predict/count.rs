@@ -283,9 +283,12 @@ fn computed_work(condition: &ComputedCondition, sizes: &Sizes) -> (Work, Work) {
 /// Products of residues for one place of a factor.
 fn factor_products(factor: &Factor, degrees: &[usize]) -> u64 {
     match factor {
-        Factor::Column(_) | Factor::Computed | Factor::Constant(_) | Factor::Earlier(_) | Factor::Mask(_) => {
-            0
-        }
+        Factor::Column(_)
+        | Factor::Computed
+        | Factor::Constant(_)
+        | Factor::Earlier(_)
+        | Factor::Mask(_)
+        | Factor::Number(_) => 0,
         Factor::Add(left, right) | Factor::Sub(left, right) => {
             factor_products(left, degrees) + factor_products(right, degrees)
         }

@@ -7,7 +7,7 @@ use hush_params::{ParamSet, noise, size};
 
 use crate::catalog::{BoundProgram, Rounded, UsableEncoding, fetched_bytes, poly_bytes, rings};
 use crate::packing::{Packing, Slots};
-use crate::plan::{EncryptedSum, FilteredSum, ProductSum};
+use crate::plan::{EncryptedSum, ProductSum};
 use crate::program::Program;
 use crate::report::{Cost, EncryptedNode};
 
@@ -64,18 +64,16 @@ pub(super) fn of_rows(fetched: &[UsableEncoding<'_>], bound: &[BoundProgram], pr
     bounds(nodes, (fetched_bytes + program_bytes + seed) as u64)
 }
 
-/// Cost of the sums of one run of chunks.
-pub(super) fn of_products(set: &'static ParamSet, sums: &[ProductSum], read: &[FilteredSum]) -> Cost {
+/// Cost of the sums of one run of chunks, with log2 of the largest phase of each, and what it is.
+pub(super) fn of_products(
+    set: &'static ParamSet,
+    sums: &[ProductSum],
+    read: impl Iterator<Item = (f64, String)>,
+) -> Cost {
     let bytes: usize = sums.iter().map(|sum| size::product_answer_bytes(set, &sum.rounded())).sum();
     let packing = Packing::Slots(Slots::of_filters());
-    // Of several cells the one that it is for: from others it is taken off.
-    let cell = |read: &FilteredSum| read.cells.first().map_or(0, |share| share.cell);
-    let node = |(sum, read): (&ProductSum, &FilteredSum)| {
-        let what = match (read.lane, read.shift) {
-            (0, _) => format!("rows of cell {}", cell(read)),
-            (lane, shift) => format!("measure {lane} of cell {}, from bit {shift}", cell(read)),
-        };
-        let margin = set.log_q() - 1.0 - read.phase_log2;
+    let node = |(sum, (phase_log2, what)): (&ProductSum, (f64, String))| {
+        let margin = set.log_q() - 1.0 - phase_log2;
         let depth = sum.bits.len().saturating_sub(1) as u32;
         EncryptedNode {
             answer_bits: sum.bits.last().copied(),

@@ -104,6 +104,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             cells: None,
             hidden: None,
             filtered: None,
+            matching: None,
             after_sums: false,
             bounds: Bounds {
                 sums: Vec::new(),

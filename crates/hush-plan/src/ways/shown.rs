@@ -19,7 +19,8 @@ pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     };
     let (has_groups, has_limit, has_constant) = match &plan.task {
         Task::Aggregate(task) => (!task.keys.is_empty(), false, false),
-        Task::Products(task) => (!task.keys.is_empty(), false, false),
+        // Where rows come back, a second question says that many share a slot.
+        Task::Products(task) => (!task.keys.is_empty() || task.highest_power().is_some(), false, false),
         Task::Rows(task) => (false, task.limit.is_some(), task.programs.iter().any(names_constant)),
     };
     let has_constant = has_constant || plan.expressions().any(has_literal);

@@ -45,7 +45,7 @@ fn level_of(ring: &Ring) -> Ring {
 }
 
 fn element<'a>(seed: UniformSeed, element: u32, bodies: &'a [Body<'a>]) -> StoredElement<'a> {
-    StoredElement { seed, element, bodies, mask: None, masks: &[], computed: &[] }
+    StoredElement { seed, element, bodies, mask: None, masks: &[], integers: &[], computed: &[] }
 }
 
 /// The same ciphertext over another ring of the same primes.

@@ -146,9 +146,10 @@ impl BlockView<'_> {
                     row[..self.places].copy_from_slice(self.within(poly).unwrap_or_default());
                 }
             }
-            Operation::Constant(integer) => {
-                let q = i128::from(self.limb.modulus().value());
-                out.fill(i128::from(integer).rem_euclid(q) as u64);
+            Operation::Constant(integer) => self.fill(out, integer),
+            Operation::Integer(number) => {
+                let integers = self.elements.get(element).map_or(&[][..], |element| element.integers);
+                self.fill(out, integers.get(number).copied().unwrap_or_default());
             }
             Operation::Mask(number) => {
                 let element = self.elements.get(element);
@@ -177,6 +178,12 @@ impl BlockView<'_> {
             }
             Operation::Mul(left, right) => self.limb.multiply(self.stride, out, (value(left), value(right))),
         }
+    }
+
+    /// The residues of an integer that is the same in every slot.
+    fn fill(&self, out: &mut [u64], integer: i64) {
+        let q = i128::from(self.limb.modulus().value());
+        out.fill(i128::from(integer).rem_euclid(q) as u64);
     }
 
     fn rows<'m>(&self, memory: &'m [u64], value: Value) -> &'m [u64] {

@@ -4,7 +4,7 @@
 //! *Memory.* What sums read (factors, and bodies that are measures) is kept for each of the elements that are added up together; what else there is
 //! serves one element after another. Results lie behind all that they are made of.
 
-use super::{Factor, ProductSum};
+use super::{Factor, Operands, ProductSum};
 use crate::RlweError;
 use crate::header::MAX_PRODUCT_COMPONENTS;
 
@@ -14,8 +14,8 @@ pub(super) struct Steps {
     pub(super) steps: Vec<Step>,
     /// Where each body is put; `None` for one that nothing reads.
     pub(super) loads: Vec<Option<Value>>,
-    /// Masks that an element has for factors.
-    masks: usize,
+    /// What an element has for factors.
+    operands: Operands,
     /// Whether a factor names the computed ciphertext.
     names_computed: bool,
     /// Where each factor is.
@@ -55,6 +55,7 @@ pub(super) enum Operation {
     Computed,
     Constant(i64),
     Copy(Value),
+    Integer(usize),
     Mask(usize),
     Add(Value, Value),
     Sub(Value, Value),
@@ -62,20 +63,16 @@ pub(super) enum Operation {
 }
 
 impl Steps {
-    /// The operations of factors in so many bodies, of which `measures` are kept, and masks.
+    /// The operations of factors in so many operands; bodies that are `measures` are kept.
     ///
     /// # Errors
     /// [`RlweError::NoSuchOperand`], [`RlweError::ProductDegree`].
-    pub(super) fn new(
-        factors: &[Factor],
-        measures: &[usize],
-        (bodies, masks): (usize, usize),
-    ) -> Result<Self, RlweError> {
-        let loads = vec![None; bodies];
+    pub(super) fn new(factors: &[Factor], measures: &[usize], operands: Operands) -> Result<Self, RlweError> {
+        let loads = vec![None; operands.bodies];
         let mut steps = Self {
             steps: Vec::new(),
             loads,
-            masks,
+            operands,
             names_computed: false,
             factors: Vec::new(),
             rows: [0; 2],
@@ -102,14 +99,9 @@ impl Steps {
         Ok(steps)
     }
 
-    /// How many bodies an element has.
-    pub(super) fn bodies(&self) -> usize {
-        self.loads.len()
-    }
-
-    /// How many masks an element has for factors.
-    pub(super) fn masks(&self) -> usize {
-        self.masks
+    /// What an element has for factors.
+    pub(super) fn operands_of_element(&self) -> Operands {
+        self.operands
     }
 
     /// Whether an element needs a computed ciphertext.
@@ -181,14 +173,17 @@ impl Steps {
     fn load_all(&mut self, factor: &Factor) -> Result<(), RlweError> {
         match factor {
             Factor::Stored(body) => self.load(*body, Memory::Passing),
-            Factor::Mask(number) if *number >= self.masks => {
-                Err(RlweError::NoSuchOperand { found: *number, bodies: self.masks })
+            Factor::Mask(number) if *number >= self.operands.masks => {
+                Err(RlweError::NoSuchOperand { found: *number, bodies: self.operands.masks })
+            }
+            Factor::Integer(number) if *number >= self.operands.integers => {
+                Err(RlweError::NoSuchOperand { found: *number, bodies: self.operands.integers })
             }
             Factor::Computed => {
                 self.names_computed = true;
                 Ok(())
             }
-            Factor::Constant(_) | Factor::Earlier(_) | Factor::Mask(_) => Ok(()),
+            Factor::Constant(_) | Factor::Earlier(_) | Factor::Integer(_) | Factor::Mask(_) => Ok(()),
             Factor::Add(left, right) | Factor::Sub(left, right) | Factor::Mul(left, right) => {
                 self.load_all(left)?;
                 self.load_all(right)
@@ -204,6 +199,7 @@ impl Steps {
         match factor {
             Factor::Computed => Ok(self.push(Operation::Computed, 2, memory)),
             Factor::Constant(integer) => Ok(self.push(Operation::Constant(*integer), 1, memory)),
+            Factor::Integer(number) => Ok(self.push(Operation::Integer(*number), 1, memory)),
             Factor::Mask(number) => Ok(self.push(Operation::Mask(*number), 1, memory)),
             Factor::Stored(body) => {
                 let missing = RlweError::NoSuchOperand { found: *body, bodies: self.loads.len() };

@@ -9,6 +9,7 @@ use super::*;
 use crate::{BodyId, BodyKind, BodyWriter, RlweCiphertext, UncheckedBody};
 
 const ELEMENTS: u32 = 9;
+const ONE_BODY: Operands = Operands { bodies: 1, masks: 0, integers: 0 };
 const ID: BodyId = BodyId { column: 3, chunk: 0, element_count: ELEMENTS, lanes: 1 };
 
 /// Uniform in the first limbs, zero in the others.
@@ -36,7 +37,7 @@ fn task() -> ProductTask {
     let product = Factor::Mul(Box::new(less), Box::new(Factor::Computed));
     let factors = [Factor::Computed, product];
     let sum = |factor, measure| ProductSum { factor, measure };
-    ProductTask::new(&factors, vec![sum(0, None), sum(0, Some(0)), sum(1, None)], (1, 0)).unwrap()
+    ProductTask::new(&factors, vec![sum(0, None), sum(0, Some(0)), sum(1, None)], ONE_BODY).unwrap()
 }
 
 #[test]
@@ -56,7 +57,7 @@ fn computed_ciphertexts_are_factors_in_all_limbs_or_the_first() {
             .zip(&computed)
             .map(|(element, computed)| {
                 let mask = (element == 4).then_some(&mask);
-                StoredElement { seed, element, bodies: &bodies, mask, masks: &[], computed }
+                StoredElement { seed, element, bodies: &bodies, mask, masks: &[], integers: &[], computed }
             })
             .collect();
         let sums = ProductSums::new(&ring, &task, &elements).unwrap().within(limbs);
@@ -95,7 +96,15 @@ fn elements_without_the_computed_ciphertext_are_refused() {
     let bodies = [UncheckedBody::decode(&bytes).unwrap().conform(&ring, BodyKind::Slot, ID).unwrap()];
     let seed = UniformSeed::from_bytes([7; 32]);
     let refused = |task: &ProductTask, computed: &[Poly<Eval>]| {
-        let element = StoredElement { seed, element: 0, bodies: &bodies, mask: None, masks: &[], computed };
+        let element = StoredElement {
+            seed,
+            element: 0,
+            bodies: &bodies,
+            mask: None,
+            masks: &[],
+            integers: &[],
+            computed,
+        };
         ProductSums::new(&ring, task, &[element]).err()
     };
     let zeros = |ring: &Ring, count| vec![Poly::zero(ring); count];
@@ -105,7 +114,7 @@ fn elements_without_the_computed_ciphertext_are_refused() {
     assert_eq!(refused(&task(), &zeros(&ring, 3)), components(3));
     assert!(matches!(refused(&task(), &zeros(&other, 2)), Some(RlweError::Ring(_))));
     // Who does not name it may have it nevertheless.
-    let without = ProductTask::new(&[Factor::Stored(0)], vec![], (1, 0)).unwrap();
+    let without = ProductTask::new(&[Factor::Stored(0)], vec![], ONE_BODY).unwrap();
     assert_eq!((refused(&without, &[]), refused(&without, &zeros(&ring, 2))), (None, None));
     assert_eq!(refused(&without, &zeros(&ring, 1)), components(1));
 }

@@ -41,17 +41,20 @@ struct Masked {
     mask: Option<Poly<Eval>>,
     /// Those of factors.
     masks: Vec<Poly<Eval>>,
+    /// Powers of its number.
+    powers: Vec<i64>,
 }
 
 impl Loaded<'_> {
     fn stored(&self) -> impl Iterator<Item = StoredElement<'_>> {
         let Self { seed, bodies, elements } = self;
-        elements.iter().map(|Masked { element, mask, masks }| StoredElement {
+        elements.iter().map(|Masked { element, mask, masks, powers }| StoredElement {
             seed: *seed,
             element: *element,
             bodies,
             mask: mask.as_ref(),
             masks,
+            integers: powers,
             computed: &[],
         })
     }
@@ -165,7 +168,8 @@ fn masked(products: &Products, chunk: &ProductChunk<'_>, element: u32) -> Result
     let of_group = |group: usize| groups.iter().map(|of| *of as usize == group).collect();
     let of_groups = (0..products.groups.unwrap_or(0)).map(of_group);
     let masks = chunk.masks.iter().map(rows_of).chain(of_groups).map(|rows| in_slots(products, &rows));
-    Ok(Some(Masked { element, mask, masks: masks.collect::<Result<_, _>>()? }))
+    let powers = products.powers_of(chunk.number.saturating_add(element))?;
+    Ok(Some(Masked { element, mask, masks: masks.collect::<Result<_, _>>()?, powers }))
 }
 
 /// The message that is 1 in the slots of some rows.

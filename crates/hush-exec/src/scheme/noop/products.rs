@@ -14,14 +14,19 @@ use crate::job::Extent;
 use crate::plain::{PlainSum, PlainValues};
 use crate::stop::Stop;
 
-/// The sums of one run.
-pub(crate) struct PlainProducts(Vec<I256>);
+/// The sums of one run: of each one number, or one for each slot where these are read one by one.
+pub(crate) struct PlainProducts(Vec<Vec<I256>>);
+
+/// The numbers of a sum.
+fn width(products: &Products) -> usize {
+    products.task.highest_power().map_or(1, |_| products.ring.degree())
+}
 
 impl RunningProducts for PlainProducts {
     type Total = Self;
 
     fn new(products: &Products) -> Self {
-        Self(vec![I256::ZERO; products.task.sums.len()])
+        Self(vec![vec![I256::ZERO; width(products)]; products.task.sums.len()])
     }
 
     fn memory_bytes(_: &Products, _: usize) -> Result<u64, ExecError> {
@@ -51,45 +56,65 @@ fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProd
     let column = |id: &EncodingId| exact(&chunk.input, *id);
     let columns = products.task.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let mut sums = PlainProducts::new(products);
-    for row in 0..chunk.input.row_count() {
+    let degree = products.ring.degree();
+    let powers_of = |row: usize| products.powers_of(chunk.number.saturating_add((row / degree) as u32));
+    let rows = chunk.input.row_count();
+    let elements = products.shape.packing.element_count(products.shape.set, chunk.input.row.rows) as usize;
+    let powers = (0..elements).map(|element| powers_of(element * degree));
+    let powers = powers.collect::<Result<Vec<Vec<i64>>, _>>()?;
+    let mut add = |row: usize, (values, masks): (&[I256], &[bool])| {
+        let powers = powers.get(row / degree).map_or(&[][..], |powers| powers);
+        let found = slot(products, &Operands { columns: values, masks, powers })?;
+        for (numbers, more) in sums.0.iter_mut().zip(found) {
+            let place = row % numbers.len().max(1);
+            let number = numbers.get_mut(place).ok_or(DAMAGED)?;
+            *number = number.checked_add(more).ok_or(RANGE)?;
+        }
+        Ok::<_, ExecError>(())
+    };
+    for row in 0..rows {
         if chunk.counted.is_none_or(|counted| row < counted.len() && counted.value(row)) {
             let values: Vec<I256> = columns.iter().filter_map(|column| column.get(row)).copied().collect();
             let is_true = |mask: &BooleanBuffer| row < mask.len() && mask.value(row);
             let group = chunk.groups.get(row).map(|group| *group as usize);
             let of_groups = (0..products.groups.unwrap_or(0)).map(|number| group == Some(number));
             let masks: Vec<bool> = chunk.masks.iter().map(is_true).chain(of_groups).collect();
-            sums.add(slot(products, (&values, &masks))?)?;
+            add(row, (&values, &masks))?;
         }
     }
     if chunk.counted.is_none() {
-        let rows = chunk.input.row.rows;
-        let elements = products.shape.packing.element_count(products.shape.set, rows);
-        let padding = u64::from(elements) * products.ring.degree() as u64 - u64::from(rows);
-        let nothing = (&*vec![I256::ZERO; columns.len()], &*vec![false; chunk.masks.len()]);
-        let zeros = slot(products, nothing)?.0;
-        let times = |value: I256| value.checked_mul(I256::from(padding)).ok_or(RANGE);
-        sums.add(PlainProducts(zeros.into_iter().map(times).collect::<Result<_, _>>()?))?;
+        let (values, masks) = (vec![I256::ZERO; columns.len()], vec![false; chunk.masks.len()]);
+        (rows..elements * degree).try_for_each(|row| add(row, (&values, &masks)))?;
     }
     Ok(sums)
 }
 
+/// What factors are of in one slot.
+struct Operands<'a> {
+    columns: &'a [I256],
+    masks: &'a [bool],
+    /// Of the number of its ring element.
+    powers: &'a [i64],
+}
+
 /// What each sum has of one slot.
-fn slot(products: &Products, (columns, masks): (&[I256], &[bool])) -> Result<PlainProducts, ExecError> {
+fn slot(products: &Products, operands: &Operands<'_>) -> Result<Vec<I256>, ExecError> {
     let mut factors: Vec<I256> = Vec::with_capacity(products.task.factors.len());
     for factor in &products.task.factors {
-        let value = value(factor, (columns, masks), &factors)?;
+        let value = value(factor, operands, &factors)?;
         factors.push(value);
     }
     let sum = |sum: &ProductSum| {
         let factor = factors.get(sum.factor).copied().ok_or(DAMAGED)?;
         let Some(measure) = sum.measure else { return Ok(factor) };
-        factor.checked_mul(*columns.get(measure).ok_or(DAMAGED)?).ok_or(RANGE)
+        factor.checked_mul(*operands.columns.get(measure).ok_or(DAMAGED)?).ok_or(RANGE)
     };
-    Ok(PlainProducts(products.task.sums.iter().map(sum).collect::<Result<_, _>>()?))
+    products.task.sums.iter().map(sum).collect()
 }
 
-fn value(factor: &Factor, (columns, masks): (&[I256], &[bool]), earlier: &[I256]) -> Result<I256, ExecError> {
-    let one = |factor| value(factor, (columns, masks), earlier);
+fn value(factor: &Factor, operands: &Operands<'_>, earlier: &[I256]) -> Result<I256, ExecError> {
+    let Operands { columns, masks, powers } = operands;
+    let one = |factor| value(factor, operands, earlier);
     let both = |left, right| Ok::<_, ExecError>((one(left)?, one(right)?));
     match factor {
         Factor::Column(place) => columns.get(*place).copied().ok_or(DAMAGED),
@@ -97,6 +122,7 @@ fn value(factor: &Factor, (columns, masks): (&[I256], &[bool]), earlier: &[I256]
         Factor::Computed => Err(ExecError::NoKeys),
         Factor::Constant(integer) => Ok(I256::from(*integer)),
         Factor::Mask(place) => masks.get(*place).map(|mask| I256::from(i32::from(*mask))).ok_or(DAMAGED),
+        Factor::Number(power) => powers.get(usize::from(*power)).copied().map(I256::from).ok_or(DAMAGED),
         Factor::Earlier(number) => earlier.get(*number).copied().ok_or(DAMAGED),
         Factor::Add(left, right) => both(left, right).and_then(|(l, r)| l.checked_add(r).ok_or(RANGE)),
         Factor::Mul(left, right) => both(left, right).and_then(|(l, r)| l.checked_mul(r).ok_or(RANGE)),
@@ -117,8 +143,10 @@ impl ProductTotal for PlainProducts {
     }
 
     fn decode(products: &Products, objects: &[&[u8]]) -> Option<Self> {
-        let exact = |object: &&[u8]| match PlainSum::decode(object) {
-            Some(PlainSum::Exact(sum)) => Some(sum),
+        let width = width(products);
+        let exact = |object: &&[u8]| match (width, PlainSum::decode(object), PlainValues::decode(object)) {
+            (1, Some(PlainSum::Exact(sum)), _) => Some(vec![sum]),
+            (2.., _, Some(PlainValues::Exact(slots))) if slots.len() == width => Some(slots),
             _ => None,
         };
         let sums = objects.iter().map(exact).collect::<Option<Vec<_>>>()?;
@@ -126,22 +154,30 @@ impl ProductTotal for PlainProducts {
     }
 
     fn add(&mut self, other: Self) -> Result<(), ExecError> {
-        for (sum, term) in self.0.iter_mut().zip(other.0) {
+        let pairs = self.0.iter_mut().zip(other.0).flat_map(|(sum, terms)| sum.iter_mut().zip(terms));
+        for (sum, term) in pairs {
             *sum = sum.checked_add(term).ok_or(RANGE)?;
         }
         Ok(())
     }
 
     fn encode(&self, _: &Products, _: Extent) -> Result<Vec<Vec<u8>>, ExecError> {
-        Ok(self.0.iter().map(|sum| PlainSum::Exact(*sum).encode().to_vec()).collect())
+        let object = |numbers: &Vec<I256>| match numbers[..] {
+            [sum] => PlainSum::Exact(sum).encode().to_vec(),
+            _ => PlainValues::Exact(numbers.clone()).encode(),
+        };
+        Ok(self.0.iter().map(object).collect())
     }
 
-    fn object_bytes(_: &Products, _: &ProductSum, _: Extent) -> u64 {
-        PlainSum::BYTES as u64
+    fn object_bytes(products: &Products, _: &ProductSum, _: Extent) -> u64 {
+        match width(products) {
+            1 => PlainSum::BYTES as u64,
+            slots => PlainValues::most_bytes(slots) as u64,
+        }
     }
 
     fn memory_bytes(products: &Products) -> u64 {
-        (products.task.sums.len() * size_of::<I256>()) as u64
+        (products.task.sums.len() * width(products) * size_of::<I256>()) as u64
     }
 }
 

@@ -170,7 +170,8 @@ fn stored_flags_meet_encrypted_constants() {
         vec![term(Some(3), 3), term(Some(0), 4)],
     ];
     let (seed, bodies) = (stored.seed, &bodies[..]);
-    let elements = [StoredElement { seed, element: 0, bodies, mask: None, masks: &[], computed: &[] }];
+    let elements =
+        [StoredElement { seed, element: 0, bodies, mask: None, masks: &[], integers: &[], computed: &[] }];
     let inner = InnerProducts::new(&stored.ring, &level, &elements, &expanded, &sums).unwrap();
     let mut memory = inner.memory();
     let blocks: Vec<Words> =

@@ -2,7 +2,9 @@
 //! Sums of products without keys: encrypted, evaluated on the server's code and decrypted, they equal those of plain integers, and their phases
 //! keep to the bounds of docs/math/products.md.
 
-use hush_rlwe::{Factor, PowerKeys, ProductSum, ProductSums, ProductTask, StoredElement as Element};
+use hush_rlwe::{
+    Factor, Operands, PowerKeys, ProductSum, ProductSums, ProductTask, StoredElement as Element,
+};
 
 use super::rounded_products::check_forms;
 use super::*;
@@ -20,6 +22,8 @@ struct Table {
     values: Vec<Vec<Vec<i64>>>,
     /// `[chunk][mask]` → truth of each row, where factors name masks.
     masks: Vec<Vec<Vec<bool>>>,
+    /// `[chunk]` → integers, where factors name some.
+    integers: Vec<Vec<i64>>,
     chunks: Vec<(UniformSeed, Vec<Vec<u8>>)>,
     keys: PowerKeys,
 }
@@ -49,14 +53,19 @@ impl Table {
             (encryption.seed(), bodies)
         });
         let chunks: Vec<_> = chunks.collect();
-        let masks = vec![Vec::new(); chunks.len()];
+        let (masks, integers) = (vec![Vec::new(); chunks.len()], vec![Vec::new(); chunks.len()]);
         let keys = power_keys(&secret, T, 7).unwrap();
-        Self { ring, encoder, secret, values, masks, chunks, keys }
+        Self { ring, encoder, secret, values, masks, integers, chunks, keys }
     }
 
     /// With masks, as many in each chunk.
     fn with_masks(self, masks: Vec<Vec<Vec<bool>>>) -> Self {
         Self { masks, ..self }
+    }
+
+    /// With integers, as many of each chunk.
+    fn with_integers(self, integers: Vec<Vec<i64>>) -> Self {
+        Self { integers, ..self }
     }
 
     /// Asks for every sum.
@@ -80,13 +89,14 @@ impl Table {
             .chunks
             .iter()
             .zip(&bodies)
-            .zip(&masks)
-            .map(|(((seed, _), bodies), masks)| Element {
+            .zip(masks.iter().zip(&self.integers))
+            .map(|(((seed, _), bodies), (masks, integers))| Element {
                 seed: *seed,
                 element: 0,
                 bodies,
                 mask: None,
                 masks,
+                integers,
                 computed: &[],
             })
             .collect();
@@ -101,10 +111,11 @@ impl Table {
 }
 
 /// The value of a factor in a row, modulo `T`.
-fn value(factor: &Factor, (row, masks): (&[i64], &[bool]), earlier: &[i64]) -> i64 {
-    let value = |factor: &Factor| i128::from(value(factor, (row, masks), earlier));
+fn value(factor: &Factor, (row, masks, integers): (&[i64], &[bool], &[i64]), earlier: &[i64]) -> i64 {
+    let value = |factor: &Factor| i128::from(value(factor, (row, masks, integers), earlier));
     let found = match factor {
         Factor::Computed => unreachable!("no task here names it"),
+        Factor::Integer(number) => i128::from(integers[*number]),
         Factor::Mask(mask) => i128::from(masks[*mask]),
         Factor::Stored(column) => i128::from(row[*column]),
         Factor::Constant(integer) => i128::from(*integer),
@@ -117,12 +128,16 @@ fn value(factor: &Factor, (row, masks): (&[i64], &[bool]), earlier: &[i64]) -> i
 }
 
 /// log2 bound on the phase of a factor.
-fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
-    let bound = |factor: &Factor| bound(factor, degree, earlier);
+fn bound(factor: &Factor, (table, degree): (&Table, usize), earlier: &[f64]) -> f64 {
+    let bound = |factor: &Factor| bound(factor, (table, degree), earlier);
     match factor {
         Factor::Computed => unreachable!("no task here names it"),
         Factor::Stored(_) => noise::bgv_fresh_phase_log2((T as f64).log2()),
         Factor::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
+        Factor::Integer(number) => {
+            let largest = table.integers.iter().map(|integers| integers[*number].unsigned_abs()).max();
+            (largest.unwrap() as f64).log2()
+        }
         // Centred, and without an error.
         Factor::Mask(_) => (T as f64).log2() - 1.0,
         Factor::Earlier(number) => earlier[*number],
@@ -131,7 +146,9 @@ fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
         }
         // A constant has no convolution.
         Factor::Mul(left, right) => match (&**left, &**right) {
-            (Factor::Constant(_), _) | (_, Factor::Constant(_)) => bound(left) + bound(right),
+            (Factor::Constant(_) | Factor::Integer(_), _) | (_, Factor::Constant(_) | Factor::Integer(_)) => {
+                bound(left) + bound(right)
+            }
             _ => noise::product_phase_log2(degree, bound(left), bound(right)),
         },
     }
@@ -139,23 +156,28 @@ fn bound(factor: &Factor, degree: usize, earlier: &[f64]) -> f64 {
 
 /// Asks a task, and compares slots with plain integers and phases with their bound; gives the least distance in bits from a bound.
 fn check(table: &Table, factors: &[Factor], sums: &[ProductSum]) -> f64 {
-    let operands = (table.values[0].len(), table.masks[0].len());
+    let operands = Operands {
+        bodies: table.values[0].len(),
+        masks: table.masks[0].len(),
+        integers: table.integers[0].len(),
+    };
     let task = ProductTask::new(factors, sums.to_vec(), operands).unwrap();
     let (degree, fresh) = (table.ring.degree(), noise::bgv_fresh_phase_log2((T as f64).log2()));
     let mut bounds = Vec::new();
     for factor in factors {
-        bounds.push(bound(factor, degree, &bounds));
+        bounds.push(bound(factor, (table, degree), &bounds));
     }
     let mut least = f64::INFINITY;
     for (sum, Answered { components, phases, slots }) in sums.iter().zip(table.ask(&task)) {
         let mut expected = vec![0; degree];
-        for (columns, masks) in table.values.iter().zip(&table.masks) {
+        let of_chunks = table.values.iter().zip(&table.masks).zip(&table.integers);
+        for ((columns, masks), integers) in of_chunks {
             for (row, expected) in expected.iter_mut().enumerate().take(columns[0].len()) {
                 let masks: Vec<bool> = masks.iter().map(|mask| mask[row]).collect();
                 let row: Vec<i64> = columns.iter().map(|column| column[row]).collect();
                 let mut found = Vec::new();
                 for factor in factors {
-                    found.push(value(factor, (&row, &masks), &found));
+                    found.push(value(factor, (&row, &masks, integers), &found));
                 }
                 let product = found[sum.factor] * sum.measure.map_or(1, |measure| row[measure]);
                 *expected = (*expected + product).rem_euclid(T as i64);
@@ -270,6 +292,28 @@ fn masks_in_formulas_are_exact_and_keep_to_their_bounds() {
     assert!(margin > 0.0, "{margin}");
 }
 
+/// Power sums: a condition times powers of the number of an element, of both signs once they are taken modulo the prime.
+#[test]
+fn integers_of_elements_are_exact_and_keep_to_their_bounds() {
+    let mut draw = Draw::new();
+    let (set, chunks, columns) = ("n13_q4x46_sec128_v1", 5, 3);
+    let rows = ring(set).degree();
+    let mut column = || -> Vec<i64> { (0..rows).map(|_| draw.below(2) as i64).collect() };
+    let values = (0..chunks).map(|_| (0..columns).map(|_| column()).collect()).collect();
+    let t = T as i64;
+    let powers = |chunk: i64| vec![chunk, chunk * chunk - t, (t - 1) / 2 - chunk];
+    let table = Table::new(set, values).with_integers((0..chunks).map(powers).collect());
+    let stored = |column| Box::new(Factor::Stored(column));
+    let both = Factor::Mul(stored(0), Box::new(Factor::Sub(Box::new(Factor::Constant(1)), stored(1))));
+    let times = |number| Factor::Mul(Box::new(Factor::Earlier(0)), Box::new(Factor::Integer(number)));
+    let sum = Factor::Add(Box::new(Factor::Integer(1)), stored(2));
+    let factors = [both, times(0), times(1), times(2), sum, Factor::Integer(2)];
+    let sums =
+        (0..factors.len()).flat_map(|factor| [None, Some(2)].map(|measure| ProductSum { factor, measure }));
+    let margin = check(&table, &factors, &sums.collect::<Vec<_>>());
+    assert!(margin >= 0.0, "{margin}");
+}
+
 /// As Q6 of TPC-H: two ends of two ranges, one of a third, and a measure in limbs.
 #[test]
 fn conditions_times_measures_are_counted_and_summed() {
@@ -307,12 +351,14 @@ fn conditions_times_measures_are_counted_and_summed() {
 
 #[test]
 fn tasks_and_elements_that_do_not_fit_are_refused() {
+    const OPERANDS: Operands = Operands { bodies: 2, masks: 1, integers: 1 };
     let stored = |column| Box::new(Factor::Stored(column));
     let sum = |factor, measure| ProductSum { factor, measure };
-    let task = |factors: &[Factor], sums: &[ProductSum]| ProductTask::new(factors, sums.to_vec(), (2, 1));
+    let task = |factors: &[Factor], sums: &[ProductSum]| ProductTask::new(factors, sums.to_vec(), OPERANDS);
     let refused = |factors: &[Factor], sums: &[ProductSum]| task(factors, sums).unwrap_err().to_string();
     assert!(refused(&[Factor::Stored(2)], &[]).contains("operand 2"));
     assert!(refused(&[Factor::Mask(1)], &[]).contains("operand 1"));
+    assert!(refused(&[Factor::Integer(1)], &[]).contains("operand 1"));
     assert!(refused(&[Factor::Earlier(0)], &[]).contains("operand 0"));
     assert!(refused(&[Factor::Stored(0)], &[sum(1, None)]).contains("operand 1"));
     assert!(refused(&[Factor::Stored(0)], &[sum(0, Some(2))]).contains("operand 2"));
@@ -328,15 +374,17 @@ fn tasks_and_elements_that_do_not_fit_are_refused() {
     let id = BodyId { column: 0, chunk: 0, element_count: 1, lanes: 1 };
     let body = checked(bytes, &table.ring, BodyKind::Slot, id);
     let mask = table.encoder.encode_clear(0, Values::I64(&[1; 10])).unwrap();
-    let fits_with = |ring: &Ring, element, bodies: &[Body<'_>], masks: &[Poly<Eval>]| {
-        let element = Element { seed: table.chunks[0].0, element, bodies, mask: None, masks, computed: &[] };
+    let fits_with = |ring: &Ring, element, bodies: &[Body<'_>], masks: &[Poly<Eval>], integers: &[i64]| {
+        let seed = table.chunks[0].0;
+        let element = Element { seed, element, bodies, mask: None, masks, integers, computed: &[] };
         ProductSums::new(ring, &task, &[element]).is_ok()
     };
     let fits = |ring: &Ring, element, bodies: &[Body<'_>]| {
-        fits_with(ring, element, bodies, std::slice::from_ref(&mask))
+        fits_with(ring, element, bodies, std::slice::from_ref(&mask), &[3])
     };
     assert!(fits(&table.ring, 0, &[body, body]));
-    assert!(!fits_with(&table.ring, 0, &[body, body], &[]));
+    assert!(!fits_with(&table.ring, 0, &[body, body], &[], &[3]));
+    assert!(!fits_with(&table.ring, 0, &[body, body], std::slice::from_ref(&mask), &[]));
     assert!(!fits(&table.ring, 0, &[body]) && !fits(&table.ring, 1, &[body, body]));
     assert!(!fits(&ring("n13_q3x46_sec128_v1"), 0, &[body, body]));
 }
@@ -344,9 +392,9 @@ fn tasks_and_elements_that_do_not_fit_are_refused() {
 /// What other bounds allow is taken, and a phase beyond its bound is not decrypted.
 #[test]
 fn phases_beyond_their_bound_are_refused() {
+    const TWO: Operands = Operands { bodies: 2, masks: 0, integers: 0 };
     let table = Table::new("n12_q2x46_sec128_v1", vec![vec![vec![1; 10]; 2]]);
-    let task =
-        ProductTask::new(&[Factor::Stored(0)], vec![ProductSum { factor: 0, measure: Some(1) }], (2, 0));
+    let task = ProductTask::new(&[Factor::Stored(0)], vec![ProductSum { factor: 0, measure: Some(1) }], TWO);
     let (task, bytes) = (task.unwrap(), &table.chunks[0].1);
     let body = |column: u32| {
         let id = BodyId { column, chunk: 0, element_count: 1, lanes: 1 };
@@ -354,7 +402,8 @@ fn phases_beyond_their_bound_are_refused() {
     };
     let bodies = [body(0), body(1)];
     let seed = table.chunks[0].0;
-    let elements = [Element { seed, element: 0, bodies: &bodies, mask: None, masks: &[], computed: &[] }];
+    let (masks, integers, computed) = (&[], &[], &[]);
+    let elements = [Element { seed, element: 0, bodies: &bodies, mask: None, masks, integers, computed }];
     let components = ProductSums::new(&table.ring, &task, &elements).unwrap().evaluate().unwrap().remove(0);
     let decrypt =
         |bound| decrypt_product(&table.secret, &table.encoder, &components, PhaseLimit::from_log2(bound));

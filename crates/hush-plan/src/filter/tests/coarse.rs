@@ -61,9 +61,10 @@ fn places_of_the_order_take_rounds() {
     let refused = plan_query(&schema, &encodings, &site, "", &query, &limits).unwrap_err();
     assert_eq!(refused.code(), "HUSH-P030");
     let more = text.replace("COUNT(*)", "SUM(price)");
-    assert_eq!(planned(&schema, 1_000_000, &more).unwrap_err().code(), "HUSH-P030");
+    assert!(planned(&schema, 1_000_000, &more).unwrap().owner.matching.is_some(), "rows answer it");
     schema.filter_factors = Some(2);
-    assert_eq!(planned(&schema, 1_000_000, text).unwrap_err().code(), "HUSH-P030");
+    let searched = planned(&schema, 1_000_000, text).ok().and_then(|plan| plan.owner.search);
+    assert_eq!(searched, None, "its products do not fit");
 }
 
 /// Runs of values, missing ones among them, in every mixture of cells that are asked for.
