@@ -11,7 +11,7 @@
 //!   values           v_0 = 3 + 5,  v_1 = 3·1 + 5·4            Σ value·n^e                          → 3 and 5
 //! ```
 //!
-//! A slot with k such rows takes the powers 0 to k of numbers, and of every digit of a value the powers below k ([`hush_arith`]'s module on power sums has how
+//! A slot with k such rows takes the powers 0 to k of numbers, and of every digit of a value the powers below k (the power sums of `hush-arith` have how
 //! they are solved). Sums are modulo the prime of slots, so that no limb can overflow.
 //!
 //! *Source.* docs/math/products.md, "Rows that match".

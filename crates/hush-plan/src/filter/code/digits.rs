@@ -35,7 +35,7 @@ impl Code {
         }
     }
 
-    /// The value with these digits, in the order of [`Code::digit_terms`]; `None` where no value has them.
+    /// The value with these digits, most significant first; `None` where no value has them.
     pub fn value_of(&self, found: &[u64]) -> Option<CodeValue<'_>> {
         match &self.values {
             Values::Texts(texts) => match found {
