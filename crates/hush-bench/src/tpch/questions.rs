@@ -39,6 +39,9 @@ enum Use {
 
 use Use::{Filter, Measure};
 
+/// What the sixth question and those for rows read.
+const OF_SIXTH: [(&str, Use); 4] =
+    [("shipdate", Filter), ("discount", Filter), ("quantity", Filter), ("price", Measure)];
 /// The ways of shipping.
 const MODES: [&str; 7] = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"];
 
@@ -135,7 +138,7 @@ pub(super) const QUESTIONS: [Question; 8] = [
             months(12 * random.between(0, 4), 12).into_iter().chain(hundredths).chain([last]).collect()
         },
         of_orders: false,
-        columns: &[("shipdate", Filter), ("discount", Filter), ("quantity", Filter), ("price", Measure)],
+        columns: &OF_SIXTH,
         measures: &["price * discount"],
         cube: (r#""month(shipdate)", "discount", "quantity""#, r#""(price)""#),
         derived: &[],
@@ -212,7 +215,7 @@ pub(super) const QUESTIONS: [Question; 8] = [
             vec![day_of(day), day_of(day + 7), discount, random.between(2, 25).to_string()]
         },
         of_orders: false,
-        columns: &[("shipdate", Filter), ("discount", Filter), ("quantity", Filter), ("price", Measure)],
+        columns: &OF_SIXTH,
         measures: &[],
         cube: ("", ""),
         derived: &[],
@@ -225,7 +228,7 @@ pub(super) const QUESTIONS: [Question; 8] = [
         validation: &["0.06", "24"],
         draw: |random| vec![format!("0.{:02}", random.between(0, 10)), random.between(2, 25).to_string()],
         of_orders: false,
-        columns: &[("shipdate", Filter), ("discount", Filter), ("quantity", Filter), ("price", Measure)],
+        columns: &OF_SIXTH,
         measures: &[],
         cube: ("", ""),
         derived: &[],

@@ -4,8 +4,9 @@
 
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
-use hush_exec::answer::{Answer, ProductsAnswer, product_runs};
+use hush_exec::answer::{Answer, ProductRun, ProductsAnswer, product_runs};
 use hush_keys::PhaseLimit;
+use hush_plan::EncodingId;
 use hush_plan::cube::CubeShape;
 use hush_plan::plan::{CellsQuery, FilteredSums, ProductsTask};
 use hush_plan::schema::Column;
@@ -104,6 +105,39 @@ pub(super) fn groups(
     Ok(Groups { shape, keys, sums })
 }
 
+/// The runs of chunks that an answer is of.
+pub(super) struct Runs {
+    /// A column whose key, of a run's domain, opens its sums.
+    pub(super) first: EncodingId,
+    /// Degree of the ring.
+    pub(super) degree: usize,
+    pub(super) runs: Vec<ProductRun>,
+}
+
+/// Compares an answer with the runs of a table's chunks, each with the sums of so many groups, of which `read` are read.
+///
+/// # Errors
+/// [`ClientError::Answer`] if it has other ones.
+pub(super) fn runs_of(
+    asked: &Asked<'_>,
+    (task, read): (&ProductsTask, usize),
+    answer: &ProductsAnswer<'_>,
+    groups: usize,
+) -> Result<Runs, ClientError> {
+    let Asked { table, .. } = *asked;
+    let other = || ClientError::Answer { what: "its sums are of other parts of the table".into() };
+    let first = *task.columns.first().ok_or_else(other)?;
+    let degree = table.keys.present().columns.get(first)?.ring().degree();
+    let runs = product_runs(table.manifest.manifest(), degree, task.elements);
+    let numbered = answer.runs.iter().map(|run| run.number).eq(0..runs.len() as u32);
+    let has_all = answer.runs.iter().all(|run| run.objects.len() == groups * task.sums.len());
+    if numbered && has_all && read == task.sums.len() {
+        Ok(Runs { first, degree, runs })
+    } else {
+        Err(other())
+    }
+}
+
 /// What each sum of a task is over all runs of chunks, of so many groups one after another.
 fn sums_of(
     asked: &Asked<'_>,
@@ -113,18 +147,10 @@ fn sums_of(
 ) -> Result<Vec<Vec<i128>>, ClientError> {
     let Asked { table, .. } = *asked;
     let manifest = table.manifest.manifest();
-    let other = || ClientError::Answer { what: "its sums are of other parts of the table".into() };
-    let first = task.columns.first().ok_or_else(other)?;
-    let degree = table.keys.present().columns.get(*first)?.ring().degree();
-    let runs = product_runs(manifest, degree, task.elements);
-    let numbered = answer.runs.iter().map(|run| run.number).eq(0..runs.len() as u32);
-    let has_all = answer.runs.iter().all(|run| run.objects.len() == groups * task.sums.len());
-    if !numbered || !has_all || filtered.sums.len() != task.sums.len() {
-        return Err(other());
-    }
+    let Runs { first, degree, runs } = runs_of(asked, (task, filtered.sums.len()), answer, groups)?;
     let mut totals = vec![vec![0_i128; task.sums.len()]; groups];
     for (run, found) in runs.iter().zip(&answer.runs) {
-        let key = table.keys.of(manifest, run.domain)?.columns.get(*first)?;
+        let key = table.keys.of(manifest, run.domain)?.columns.get(first)?;
         let sums = found.objects.iter().zip(task.sums.iter().zip(&filtered.sums).cycle());
         let sums = sums.map(|(object, (sum, read))| SumOfProducts {
             object,

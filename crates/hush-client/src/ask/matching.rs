@@ -11,7 +11,7 @@ use arrow::datatypes::Schema as ArrowSchema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use ethnum::I256;
 use hush_arith::{Modulus, numbers_of, weights_of};
-use hush_exec::answer::{Answer, ProductRun, ProductsAnswer, RowNumbers, product_runs};
+use hush_exec::answer::{Answer, ProductRun, ProductsAnswer, RowNumbers};
 use hush_keys::PhaseLimit;
 use hush_plan::filter::{CodeValue, code_of};
 use hush_plan::packing::FILTER_PRIME;
@@ -22,6 +22,7 @@ use hush_remote::Progress;
 use hush_table::CHUNK_ROWS;
 use rayon::prelude::*;
 
+use super::filtered::{Runs, runs_of};
 use super::{Asked, Outcome, own, rows};
 use crate::account::{Moved, Phases};
 use crate::cells::Cells;
@@ -117,20 +118,15 @@ fn found(
 ) -> Result<Vec<Row>, ClientError> {
     let Asked { table, .. } = *asked;
     let manifest = table.manifest.manifest();
-    let other = || ClientError::Answer { what: "its sums are of other parts of the table".into() };
-    let first = task.columns.first().ok_or_else(other)?;
-    let degree = table.keys.present().columns.get(*first)?.ring().degree();
-    let runs = product_runs(manifest, degree, task.elements);
     let sums = MatchingRows::sum_count(matching.most, matching.digits);
-    let numbered = answer.runs.iter().map(|run| run.number).eq(0..runs.len() as u32);
-    let has_all = answer.runs.iter().all(|run| run.objects.len() == sums);
-    if !numbered || !has_all || [task.sums.len(), matching.phases.len()] != [sums; 2] {
-        return Err(other());
+    if matching.phases.len() != sums {
+        return Err(ClientError::Internal { what: "sums of rows that match have no bounds" });
     }
+    let Runs { first, degree, runs } = runs_of(asked, (task, sums), answer, 1)?;
     let mut rows: Vec<(u64, Row)> = Vec::new();
     let mut most = 0;
     for (run, found) in runs.iter().zip(&answer.runs) {
-        let key = table.keys.of(manifest, run.domain)?.columns.get(*first)?;
+        let key = table.keys.of(manifest, run.domain)?.columns.get(first)?;
         let sums = found.objects.iter().zip(task.sums.iter().zip(&matching.phases));
         let sums = sums.map(|(object, (sum, phase_log2))| SumOfProducts {
             object,

@@ -117,15 +117,19 @@ fn factors(products: &mut Products<'_, '_>, found: &Matching, most: u8) -> Resul
     let condition = products.factor(factor);
     let space = products.space()?;
     let phase_log2 = found.condition.phase_log2(space);
-    let number_log2 = (products.elements.saturating_sub(1).max(1) as f64).log2();
     let mut weighed = vec![(condition, phase_log2)];
     for power in 1..=most {
-        // Nearest to 0 modulo the prime.
-        let weight_log2 = (f64::from(power) * number_log2).min(space.t_log2 - 1.0);
+        let weight_log2 = weight_log2(power, products.elements, space.t_log2);
         let both = Factor::Mul(Box::new(Factor::Earlier(condition)), Box::new(Factor::Number(power)));
         weighed.push((products.factor(both), phase_log2 + weight_log2));
     }
     Ok(weighed)
+}
+
+/// log2 of a bound on a power of the number of one of so many elements, as the residue nearest to 0.
+fn weight_log2(power: u8, elements: u64, t_log2: f64) -> f64 {
+    let number_log2 = (elements.saturating_sub(1).max(1) as f64).log2();
+    (f64::from(power) * number_log2).min(t_log2 - 1.0)
 }
 
 /// The sums: of rows all powers, and of each digit all but the last.
@@ -190,4 +194,27 @@ fn tells(task: &ProductsTask, most: u8) -> Vec<String> {
         "that rows which match come back; if more than {most} of them share a slot, a second question says about how many"
     );
     std::iter::once(combined).chain(masks).chain([again]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packing::FILTER_PRIME;
+
+    /// What an element is multiplied by never passes its bound, and is that bound as long as the prime does not matter.
+    #[test]
+    fn powers_of_numbers_keep_to_their_bound() {
+        let t = FILTER_PRIME;
+        for elements in [1_u64, 2, 16, 100, MAX_ELEMENTS] {
+            for power in 1..=16_u8 {
+                let residue = |number: u64| (0..power).fold(1, |found, _| found * number % t);
+                let nearest = (0..elements).map(|number| residue(number).min(t - residue(number)));
+                let largest = nearest.max().unwrap_or(0).max(1);
+                let bound = weight_log2(power, elements, (t as f64).log2());
+                assert!((largest as f64).log2() <= bound + 1e-9, "{elements} {power}");
+                let exact = (elements - 1).max(1).checked_pow(power.into()).filter(|exact| *exact < t / 2);
+                assert!(exact.is_none_or(|exact| exact == largest), "{elements} {power}");
+            }
+        }
+    }
 }
