@@ -70,6 +70,9 @@ pub(crate) fn matching(
     }
     let mut read = Read { schema, shape, in_limbs, digits: Vec::new() };
     let names = query.without_filter().columns();
+    if names.is_empty() {
+        return Err("it reads no column of the rows that match".to_owned());
+    }
     let columns = names.iter().map(|name| read.column(name)).collect::<Result<_, _>>()?;
     let filter = clear.into_iter().cloned().reduce(and);
     Ok(Matching { filter, condition, masks, computed, digits: read.digits, columns })
