@@ -27,8 +27,11 @@ fn columns_get_flags_and_limbs_when_they_are_asked_for() {
     assert_eq!(found, right);
     let measures = || Alteration { measures: vec!["cost * load".to_owned()], ..Alteration::default() };
     let product = "SELECT SUM(cost * load) AS s FROM t WHERE load < 500";
-    let limits = QueryLimits { way: Some(WayName::Filter), ..QueryLimits::default() };
+    // Until it is measured, the rows that match answer it.
+    let limits = QueryLimits { way: Some(WayName::Filter), rows_of_slot: 0, ..QueryLimits::default() };
     assert!(table.table().with_limits(limits).ask(product, &Silent).is_err());
+    let [found, right] = by_both_ways(&table, product);
+    assert_eq!(found, right);
     assert_eq!(table.alter(measures()).rows, 60);
     assert!(!table.alter(measures()).changed);
     table.append(60..80, |_| Vec::new());
