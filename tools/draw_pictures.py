@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-from pictures import architecture, bars, capture, curves, flags, hidden, matching, sides
+from pictures import architecture, bars, capture, curves, flags, hidden, matching, ranks, sides
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -48,6 +48,7 @@ def pictures() -> dict[str, str]:
         "architecture.svg": architecture.draw(architecture.edges(ROOT)),
         "conditions-without-keys.svg": flags.draw(),
         "hidden-constants.svg": hidden.draw(),
+        "ranks.svg": ranks.draw(),
         "rows-that-match.svg": matching.draw(),
         "sides.svg": sides.draw(read("sides.json")),
     }

@@ -17,6 +17,7 @@ mod one_hot;
 mod own;
 mod owned;
 mod prepared;
+mod ranks;
 mod rows;
 mod runs;
 mod search;

@@ -8,8 +8,9 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use hush_encode::{clear_rows, quantity_values};
+use hush_encode::{QuantityValues, clear_rows, quantity_values};
 use hush_keys::{Encryptor, SealKey, TableKeys};
+use hush_plan::quantity::{Flag, FlagOf};
 use hush_plan::schema::Column;
 use hush_plan::{Quantity, Schema};
 use hush_table::source::{ColumnData, RowBatch};
@@ -23,6 +24,7 @@ use crate::error::ClientError;
 use crate::packing::ColumnKey;
 use crate::prepare::{PreparePlan, PreparedRows};
 use crate::private::PrivateHalf;
+use crate::run::ChunkRanks;
 use crate::scheme::Scheme;
 use crate::tokens::Tokens;
 
@@ -99,13 +101,14 @@ impl<'a> ChunkPlan<'a> {
         (schema, clear): (&Schema, &SchemaRef),
         is_stored: bool,
     ) -> Result<Encrypted, ClientError> {
-        let chunk = self.encrypt(encryptor, index, batch)?;
-        let prepared = self.prepare.rows(schema, batch, is_stored)?;
+        let ranks = self.prepare.ranks(schema, batch)?;
+        let chunk = self.encrypt(encryptor, index, batch, &ranks)?;
+        let prepared = self.prepare.rows(schema, (batch, &ranks), is_stored)?;
         let tokens = self.tokens.of_rows(schema, batch)?;
         Ok(Encrypted { clear: clear_rows(schema, clear, batch, &tokens)?, chunk, prepared })
     }
 
-    /// Encrypts the batch as chunk `index` under a fresh seed.
+    /// Encrypts the batch, whose values have these ranks, as chunk `index` under a fresh seed.
     ///
     /// # Errors
     /// A value outside its encoding's bounds, named by column; or no entropy.
@@ -114,12 +117,16 @@ impl<'a> ChunkPlan<'a> {
         encryptor: &mut Encryptor,
         index: u32,
         batch: &RowBatch,
+        ranks: &[ChunkRanks],
     ) -> Result<EncodedChunk, ClientError> {
         let chunk = encryptor.begin_chunk(index, batch.rows)?;
         // Appends may be small and many.
         let mut chunk = if self.append.is_some() { chunk.cut() } else { chunk };
         let flags = self.derived.flags(batch)?;
         let values = |key: &ColumnKey| match &key.encoding.quantity {
+            Quantity::Flag(Flag { column, of: FlagOf::Ranked(place) }) => {
+                Ok(QuantityValues::I64(ChunkRanks::find(ranks, column)?.flags(*place)?))
+            }
             Quantity::Holds(holds) => flags.of(holds),
             quantity => Ok(quantity_values(quantity, batch, &self.positions)?),
         };

@@ -13,7 +13,7 @@ use hush_table::{Prepared, PreparedOfPart};
 use crate::cube::{CubeMaker, CubePlan, CubeRows, rows_of};
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
-use crate::run::{RunMaker, RunPlan, RunRows};
+use crate::run::{ChunkRanks, RunMaker, RunPlan, RunRows};
 
 /// The cubes and runs of a table, worked out. A copy shares them.
 #[derive(Clone, Default)]
@@ -43,14 +43,22 @@ impl PreparePlan {
         self.cubes.bytes() + self.runs.row_bytes() * rows
     }
 
-    /// What the rows of a batch of this schema give. Rows that are stored already may have values that no cell is for.
+    /// The ranks of the values of a batch of this schema, of columns whose conditions are by ranks.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`].
+    pub(crate) fn ranks(&self, schema: &Schema, batch: &RowBatch) -> Result<Vec<ChunkRanks>, ClientError> {
+        self.runs.ranks(schema, batch)
+    }
+
+    /// What the rows of a batch of this schema, with these ranks, give. Rows that are stored already may have values that no cell is for.
     ///
     /// # Errors
     /// [`ClientError::NoCell`] for such a value of new rows.
     pub(crate) fn rows(
         &self,
         schema: &Schema,
-        batch: &RowBatch,
+        (batch, ranks): (&RowBatch, &[ChunkRanks]),
         is_stored: bool,
     ) -> Result<PreparedRows, ClientError> {
         // Rows that are stored have been checked when they were new.
@@ -58,7 +66,7 @@ impl PreparePlan {
             rows_of(shape, schema, batch)?;
         }
         let cubes = self.cubes.rows(schema, batch, is_stored)?;
-        Ok(PreparedRows { cubes, runs: self.runs.rows(schema, batch)? })
+        Ok(PreparedRows { cubes, runs: self.runs.rows(schema, batch, ranks)? })
     }
 
     /// Prepares parts, under these keys.

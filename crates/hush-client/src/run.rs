@@ -12,6 +12,7 @@
 mod columns;
 mod index;
 mod open;
+mod ranks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hush_keys::{SEAL_OVERHEAD_BYTES, SealKey};
 use hush_plan::cube::CubeShape;
 use hush_plan::predict::{RunSize, RunSpread};
-use hush_plan::run::{BLOCK_ROWS, NumberedRun, RunColumn, RunForm, RunShape};
+use hush_plan::run::{NumberedRun, RunColumn, RunForm, RunShape};
 use hush_plan::schema::{ColumnType, Schema};
 use hush_table::manifest::StoredRun;
-use hush_table::source::RowBatch;
+use hush_table::source::{ColumnData, RowBatch};
 use hush_table::{Manifest, PartEntry, PartRuns, RunBytes, RunsId};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -30,6 +31,8 @@ pub(crate) use self::columns::RunValues;
 use self::columns::pack;
 pub(crate) use self::index::{RunIndex, Segment};
 pub(crate) use self::open::{BlockRows, GroupSegments, OpenRun, OpenRuns, PartRun};
+use self::ranks::RankIndex;
+pub(crate) use self::ranks::{ChunkOrder, ChunkRanks, KnownRanks, KnownRun, OpenRanks, PartRanks};
 use crate::cube::rows_of;
 use crate::error::ClientError;
 use crate::private::PrivateHalf;
@@ -55,6 +58,8 @@ pub(crate) struct RunRows {
     columns: Vec<RunValues>,
     /// What each row adds, of all lanes but the first.
     lanes: Vec<Vec<i128>>,
+    /// The order of its chunk, in which the rows stand; `None` where those of a part are sorted together.
+    order: Option<ChunkOrder>,
 }
 
 impl Drop for RunRows {
@@ -100,7 +105,16 @@ impl RunPlan {
         self.runs.iter().map(|(_, shape)| of_run(shape)).sum()
     }
 
-    /// What the rows of a batch of this schema have for each run; `None` where a value is outside of a column's bounds.
+    /// The ranks of the values of a batch of this schema, for each run by chunks.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`] for a column that was not read, or without randomness.
+    pub(crate) fn ranks(&self, schema: &Schema, batch: &RowBatch) -> Result<Vec<ChunkRanks>, ClientError> {
+        let by = self.runs.iter().filter(|(_, shape)| shape.by_chunk).filter_map(|(_, shape)| shape.by());
+        by.map(|by| ChunkRanks::of(by, &RunValues::of(by, data_of(&by.name, schema, batch)?)?)).collect()
+    }
+
+    /// What the rows of a batch of this schema, with these ranks, have for each run; `None` where a value is outside of a column's bounds.
     ///
     /// # Errors
     /// [`ClientError::Internal`] for a column that was not read.
@@ -108,8 +122,9 @@ impl RunPlan {
         &self,
         schema: &Schema,
         batch: &RowBatch,
+        ranks: &[ChunkRanks],
     ) -> Result<Vec<Option<RunRows>>, ClientError> {
-        self.runs.iter().map(|(_, shape)| rows(shape, schema, batch)).collect()
+        self.runs.iter().map(|(_, shape)| rows(shape, schema, batch, ranks)).collect()
     }
 
     /// Makes the runs of parts, sealed under this key.
@@ -120,17 +135,31 @@ impl RunPlan {
     }
 }
 
-fn rows(shape: &RunShape, schema: &Schema, batch: &RowBatch) -> Result<Option<RunRows>, ClientError> {
-    let missing = || ClientError::Internal { what: "a column of a run was not read" };
-    let positions = schema.positions();
+fn rows(
+    shape: &RunShape,
+    schema: &Schema,
+    batch: &RowBatch,
+    ranks: &[ChunkRanks],
+) -> Result<Option<RunRows>, ClientError> {
     let mut columns = Vec::with_capacity(shape.columns.len());
     for column in &shape.columns {
-        let place = *positions.get(column.name.as_str()).ok_or_else(missing)?;
-        let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
+        let data = data_of(&column.name, schema, batch)?;
         let Some(values) = RunValues::packable(column, data)? else { return Ok(None) };
         columns.push(values);
     }
-    Ok(Some(RunRows { columns, lanes: lanes_of(shape, schema, batch)? }))
+    if let Some(by) = shape.by().filter(|_| shape.by_chunk) {
+        let ranks = ChunkRanks::find(ranks, &by.name)?;
+        let rows = ranks.rows.iter().map(|row| *row as usize);
+        let columns = columns.iter().map(|values| values.at(rows.clone())).collect();
+        return Ok(Some(RunRows { columns, lanes: Vec::new(), order: Some(ranks.order.clone()) }));
+    }
+    Ok(Some(RunRows { columns, lanes: lanes_of(shape, schema, batch)?, order: None }))
+}
+
+fn data_of<'b>(name: &str, schema: &Schema, batch: &'b RowBatch) -> Result<&'b ColumnData, ClientError> {
+    let place = schema.positions().get(name).copied();
+    let data = place.and_then(|place| batch.columns.get(place)).and_then(Option::as_ref);
+    data.ok_or(ClientError::Internal { what: "a column of a run was not read" })
 }
 
 /// What each row of a batch adds to the sums of a run, of all lanes but the first.
@@ -162,6 +191,8 @@ struct State {
 struct Gathered {
     columns: Vec<RunValues>,
     lanes: Vec<Vec<i128>>,
+    /// The order of each chunk, of a run by chunks.
+    chunks: Vec<ChunkOrder>,
 }
 
 impl Drop for Gathered {
@@ -213,7 +244,7 @@ impl State {
 impl Gathered {
     fn none(shape: &RunShape) -> Self {
         let lanes = shape.lanes.iter().skip(1).map(|_| Vec::new()).collect();
-        Self { columns: shape.columns.iter().map(RunValues::empty).collect(), lanes }
+        Self { columns: shape.columns.iter().map(RunValues::empty).collect(), lanes, chunks: Vec::new() }
     }
 
     fn len(&self) -> usize {
@@ -224,39 +255,26 @@ impl Gathered {
         let columns = std::mem::take(&mut rows.columns);
         self.columns.iter_mut().zip(columns).for_each(|(column, more)| column.append(more));
         self.lanes.iter_mut().zip(&rows.lanes).for_each(|(lane, more)| lane.extend_from_slice(more));
+        self.chunks.extend(rows.order.take());
     }
 
-    /// The rows in order.
-    fn sorted(&self, shape: &RunShape) -> Vec<u32> {
-        let mut rows: Vec<u32> = (0..self.len() as u32).collect();
-        let by = self.columns.get(shape.within);
-        if let Some(numbers) =
-            by.filter(|by| shape.within == 0 && by.is_whole()).and_then(RunValues::as_numbers)
-        {
-            // Side by side they are sorted thrice as quickly.
-            let mut pairs: Vec<(u128, u32)> = numbers.iter().copied().zip(0..).collect();
-            pairs.sort_unstable();
-            rows = pairs.iter().map(|(_, row)| *row).collect();
-            pairs.iter_mut().for_each(|(number, _)| number.zeroize());
-            return rows;
+    /// The rows in order, cut into blocks.
+    fn blocks(&self, shape: &RunShape) -> Vec<Vec<u32>> {
+        if shape.by_chunk {
+            return ranks::blocks(&self.chunks);
         }
-        let keys = &self.columns[..=shape.within];
-        rows.sort_unstable_by(|one, other| {
-            let compared = keys.iter().map(|column| column.compare(*one as usize, *other as usize));
-            compared.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then).then(one.cmp(other))
-        });
-        rows
+        let sorted = in_order(self.columns.get(..=shape.within).unwrap_or_default());
+        sorted.chunks(shape.block_rows() as usize).map(<[u32]>::to_vec).collect()
     }
 
     /// Sorts, cuts and seals; `None` without randomness.
     fn seal(&self, shape: &RunShape, key: &SealKey, run: (&[u8; 16], u32)) -> Option<RunBytes> {
-        let sorted = self.sorted(shape);
         let numbers = RunValues::numbers((0..self.len() as u128).collect());
         let number = row_number();
         let stored = shape.columns.iter().zip(&self.columns).skip(shape.within);
         let numbered = shape.has_numbers.then_some((&number, &numbers));
         let stored: Vec<(&RunColumn, &RunValues)> = numbered.into_iter().chain(stored).collect();
-        let blocks: Vec<&[u32]> = sorted.chunks(BLOCK_ROWS as usize).collect();
+        let blocks = self.blocks(shape);
         let mut plain: Vec<Zeroizing<Vec<u8>>> =
             blocks.iter().map(|rows| Zeroizing::new(pack(&stored, rows))).collect();
         let longest = plain.iter().map(|block| block.len()).max()?;
@@ -273,14 +291,24 @@ impl Gathered {
             let block = filled(&std::mem::take(&mut plain[block]), longest);
             sealed.extend(key.seal(&place_of(run, Some(place)), &block).ok()?);
         }
-        let index = Zeroizing::new(self.index(shape, &blocks, &places).encode(shape)?);
+        let index = match shape.by_chunk {
+            true => self.rank_index(&blocks, &places)?.encode(shape.by()?),
+            false => self.index(shape, &blocks, &places).encode(shape)?,
+        };
+        let index = Zeroizing::new(index);
         let index = filled(&index, padded(index.len()));
         let index = key.seal(&place_of(run, None), &index).ok()?;
         let block_bytes = u32::try_from(longest + SEAL_OVERHEAD_BYTES).ok()?;
         Some(RunBytes { number: run.1, index: index.into(), block_bytes, blocks: sealed.into() })
     }
 
-    fn index(&self, shape: &RunShape, blocks: &[&[u32]], places: &[u32]) -> RunIndex {
+    fn rank_index(&self, blocks: &[Vec<u32>], places: &[u32]) -> Option<RankIndex> {
+        let firsts = blocks.iter().filter_map(|rows| rows.first()).map(|row| *row as usize);
+        let firsts = self.columns.first()?.at(firsts);
+        Some(RankIndex { chunks: self.chunks.clone(), places: places.to_vec(), firsts })
+    }
+
+    fn index(&self, shape: &RunShape, blocks: &[Vec<u32>], places: &[u32]) -> RunIndex {
         let keys = &self.columns[..shape.within];
         let by = &self.columns[shape.within];
         let is_same = |columns: &[RunValues], one: u32, other: u32| {
@@ -291,7 +319,7 @@ impl Gathered {
         let mut groups: Vec<(u32, u32)> = Vec::new();
         for (rows, block) in blocks.iter().zip(places) {
             let mut open = false;
-            for row in *rows {
+            for row in rows {
                 let is_new = groups.last().is_none_or(|(first, _)| !is_same(keys, *first, *row));
                 let before = firsts.last().filter(|_| open && !is_new);
                 let goes_on = before.is_some_and(|first| by.has(*first as usize) == by.has(*row as usize));
@@ -328,6 +356,27 @@ impl Gathered {
             lasts: by.at(of(groups.iter().map(|(_, last)| *last).collect())),
         }
     }
+}
+
+/// Rows in the order of some columns, the first one first, and of their numbers where these are equal. There is a column.
+fn in_order(keys: &[RunValues]) -> Vec<u32> {
+    let rows = keys.first().map_or(0, RunValues::len) as u32;
+    if let [by] = keys
+        && let Some(numbers) = by.as_numbers().filter(|_| by.is_whole())
+    {
+        // Side by side they are sorted thrice as quickly.
+        let mut pairs: Vec<(u128, u32)> = numbers.iter().copied().zip(0..).collect();
+        pairs.sort_unstable();
+        let rows = pairs.iter().map(|(_, row)| *row).collect();
+        pairs.iter_mut().for_each(|(number, _)| number.zeroize());
+        return rows;
+    }
+    let mut rows: Vec<u32> = (0..rows).collect();
+    rows.sort_unstable_by(|one, other| {
+        let compared = keys.iter().map(|column| column.compare(*one as usize, *other as usize));
+        compared.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then).then(one.cmp(other))
+    });
+    rows
 }
 
 /// The column of the numbers of rows in their part.

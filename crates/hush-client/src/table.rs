@@ -20,7 +20,7 @@ use crate::place::{Opened, TablePlace, open_private};
 use crate::private::PrivateHalf;
 use crate::release::Releases;
 use crate::roots::{RowKeys, domain_keys};
-use crate::run::OpenRuns;
+use crate::run::{KnownRanks, OpenRuns};
 use crate::scheme::{Lattice, Scheme};
 use hush_remote::Progress;
 use hush_remote::RemoteServer;
@@ -60,6 +60,8 @@ pub struct OwnedTable {
     pub(crate) kept: Option<ColumnCache>,
     /// The sorted runs whose indexes are opened.
     pub(crate) runs: OpenRuns,
+    /// What is known of the order of rows in their chunks.
+    pub(crate) ranks: KnownRanks,
 }
 
 /// Costs at the place of a table, as far as its owner knows.
@@ -222,6 +224,7 @@ impl OwnedTable {
             limits,
             kept: None,
             runs: OpenRuns::default(),
+            ranks: KnownRanks::default(),
         }
     }
 

@@ -17,7 +17,7 @@ use hush_plan::plan::{AggregateTask, EncryptedSum, RowsTask, RunRead, Task};
 use hush_plan::{Encoding, EncodingId, Packing, ServerPlan};
 use hush_table::{Digest, Manifest};
 
-pub(crate) use self::products::{ProductsShape, products};
+pub(crate) use self::products::{ProductsShape, chosen, products};
 pub use self::runs::{ProductRun, RunChunks, masks_products, product_runs};
 use crate::PlanFault;
 use crate::program::{self, ProgramShape};

@@ -137,7 +137,8 @@ fn check_memory<S: Scheme>(job: &Job, products: &Products, groups: Option<usize>
 fn prepare(job: &Job, task: &ProductsTask, extent: Extent) -> Result<(Products, Vec<ProductRun>), ExecError> {
     let manifest = job.snapshot.manifest();
     let shape = conform::products(task, &manifest.encodings, &Strata::of(manifest))?;
-    let products = Products::new(task, shape)?;
+    let chosen = conform::chosen(task, manifest.chunk_count())?;
+    let products = Products::new(task, shape, chosen)?;
     let products = match extent {
         Extent::Whole => products.with_keys(&job.snapshot, job.limits.memory_bytes)?,
         Extent::Partial => products,
@@ -199,7 +200,7 @@ impl<S: Scheme> Work<'_, S> {
             let load = |(part, runs): &PartOfRuns| {
                 let missing = ExecError::Internal { place: "part of a run" };
                 let part = placed.get(*part as usize).ok_or(missing)?;
-                counting.load(*part, runs, (&self.products.columns, elements))
+                counting.load(*part, runs, (self.products, elements))
             };
             let parts: Vec<_> = window.par_iter().map(load).collect::<Result<_, _>>()?;
             for piece in pieces(&parts, &bounds) {
@@ -234,13 +235,9 @@ impl<S: Scheme> Work<'_, S> {
             self.finish()?;
         }
         job.stop.check()?;
-        let read = |span: &Span<'_>| span.read(&products.columns, &job.stop);
+        let read = |span: &Span<'_>| span.read(&job.stop);
         let rows: Vec<_> = piece.spans.par_iter().map(read).collect::<Result<_, _>>()?;
-        let chunks = piece
-            .spans
-            .iter()
-            .zip(&rows)
-            .flat_map(|(span, rows)| span.inputs(&job.snapshot, &products.columns, rows));
+        let chunks = piece.spans.iter().zip(&rows).flat_map(|(span, rows)| span.inputs(&job.snapshot, rows));
         let chunks: Vec<ProductChunk<'_>> = chunks.collect();
         let (_, sums) = self.running.get_or_insert_with(|| (piece.run, Running::<S>::new(products)));
         sums.absorb(products, &chunks, &job.stop)

@@ -73,7 +73,10 @@ fn columns<'a>(task: &Task, manifest: &'a Manifest) -> Result<Vec<&'a Encoding>,
         }
         Task::Products(task) => {
             conform::products(task, encodings, &conform::Strata::of(manifest))?;
-            task.columns.clone()
+            // Of columns to choose from no more are read than operands there are.
+            let chosen =
+                task.choices.iter().flat_map(|choices| choices.among.iter().take(choices.of_chunks.len()));
+            task.columns.iter().chain(chosen).copied().collect()
         }
         Task::Rows(task) => {
             conform::rows(task, encodings)?;

@@ -28,6 +28,7 @@ pub use altered::{altered, forget_lost};
 pub(crate) use cells::SumOfCells;
 use cells::{flag_of_cell, sums_of_cells};
 pub(crate) use code::Inner;
+pub(crate) use code::rank_flags;
 pub use code::{Code, CodeValue};
 pub(crate) use computed::Computed;
 pub use computed::{MAX_CONSTANTS, chain_of_constants};
@@ -35,7 +36,7 @@ use condition::CodedColumns;
 pub(crate) use condition::{decide, text_of};
 pub(crate) use lanes::without_spanned;
 pub(crate) use matching::{Matching, matching};
-pub(crate) use term::{Space, Term};
+pub(crate) use term::{Operand, Space, Term};
 
 use crate::cube::{Axis, CubeFault, CubeShape, Lane, OnCells, is_constant, lanes_over};
 use crate::derived::Derived;
@@ -128,6 +129,12 @@ impl FilterShape {
     /// The same with the measures that a table has.
     pub(crate) fn of_table(self, schema: &Schema, stored: &[Quantity]) -> Self {
         Self { lanes: lanes::of_quantities(schema, stored), ..self }
+    }
+
+    /// The same for the condition of a query, which says between which values ranks are told apart.
+    pub(crate) fn cut_by(self, query: &Query) -> Self {
+        let codes = self.codes.into_iter().map(|code| code.cut_by(query.filter.as_ref()));
+        Self { codes: codes.collect(), ..self }
     }
 
     /// Whether there are none.
@@ -296,6 +303,7 @@ impl Needs {
 
 const OTHER_CONDITION: &str = "its condition is not made of clear conditions and comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
 const CLEAR_CONSTANTS: &str = "its condition is not of columns for \"filter\" alone, and what clear columns decide would show its constants";
+const RANKED_CONSTANTS: &str = "it is on a column by ranks, whose constants are other flags in each chunk";
 const NO_CONSTANTS: &str = "it has no condition whose constants could be hidden";
 const NO_ROW: &str = "no row can match its condition";
 pub(crate) const OTHER_SUMS: &str =
@@ -403,6 +411,10 @@ fn hidden_term(
         return Ok((None, flags_of(columns, members, masks)?));
     }
     let whole = members.iter().copied().cloned().reduce(and).ok_or(NO_CONSTANTS)?;
+    let read = columns_of(&whole);
+    if columns.codes.iter().any(|code| code.is_ranked() && read.contains(&code.column)) {
+        return Err(RANKED_CONSTANTS);
+    }
     let computed = condition::computed(columns, &whole).ok_or(CLEAR_CONSTANTS)?;
     let padding = computed.padding();
     Ok((Some(computed), Term::Computed(padding)))

@@ -81,7 +81,7 @@ pub(crate) fn of_query(
     let answer = match task {
         Task::Aggregate(task) => aggregate(&mut graph, query, encodings, task, selected),
         Task::Products(task) => {
-            let condition = vec![format!("{} encoded columns", task.columns.len())];
+            let condition = vec![format!("{} encoded columns", task.operand_count())];
             let selected = match &*task.keys {
                 [] => selected,
                 _ => graph.node(

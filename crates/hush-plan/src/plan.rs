@@ -8,6 +8,7 @@ mod owner;
 mod predicate;
 mod products;
 mod query;
+mod ranks;
 mod run;
 mod search;
 mod server;
@@ -25,6 +26,7 @@ pub use owner::{
 pub use predicate::{Atom, MAX_PREDICATE_DEPTH, MAX_PREDICATE_NODES, Predicate, PredicateFault, TooMuch};
 pub use products::{Factor, ProductSum, ProductsTask};
 pub use query::QueryPlan;
+pub use ranks::{Choices, ChosenFlag, ChosenOf, RanksQuery};
 pub use run::{Cut, Key, Opens, Rank, RankAt, RunQuery, SegmentsQuery};
 pub use search::{Round, Search};
 pub use server::{

@@ -4,6 +4,7 @@
 mod cell;
 mod digits;
 mod flag;
+mod rank;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::schema::{Column, ColumnType, Schema};
 pub use cell::{Cell, CellValues, Within};
 pub use digits::Digits;
 pub use flag::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds};
+pub use rank::{RANK_DIGITS, RANK_FLAGS, RankFlag};
 
 /// The numbers that an encoded column holds, one for each row, computed from columns. Private: the server never learns which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

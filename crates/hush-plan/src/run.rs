@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use altered::{after, altered, forget_lost};
 pub(crate) use asked::{Asking, OnRun};
+pub(crate) use cut::cuts_of_prefix;
 
 use crate::cube::{Lane, lanes_over};
 use crate::quantity::Quantity;
@@ -28,6 +29,8 @@ use crate::schema::{Column, ColumnType, Protection, Run, RunFault, Schema};
 
 /// Rows of a block; the last one of a part may have fewer.
 pub const BLOCK_ROWS: u32 = 512;
+/// Rows of a block in the order of a chunk; the last one of a chunk may have fewer.
+pub const RANK_BLOCK_ROWS: u32 = 128;
 /// Most columns of a run.
 pub const MAX_RUN_COLUMNS: usize = 64;
 /// Most lanes of a run.
@@ -44,6 +47,8 @@ pub struct RunShape {
     pub has_numbers: bool,
     /// What each segment has; the first lane is the number of rows.
     pub lanes: Vec<Lane>,
+    /// Whether each chunk has an order of its own, by which ranks are known.
+    pub by_chunk: bool,
 }
 
 /// A column of a run.
@@ -147,7 +152,13 @@ impl RunShape {
         if columns.len() > MAX_RUN_COLUMNS {
             return Err(RunFault::TooMany { what: "columns", found: columns.len(), limit: MAX_RUN_COLUMNS });
         }
-        Ok(Self { columns, within: run.within.len(), has_numbers: !run.cover.is_empty(), lanes })
+        let (within, has_numbers) = (run.within.len(), !run.cover.is_empty());
+        Ok(Self { columns, within, has_numbers, lanes, by_chunk: run.by_chunk })
+    }
+
+    /// Rows of a block; the last one may have fewer.
+    pub fn block_rows(&self) -> u32 {
+        if self.by_chunk { RANK_BLOCK_ROWS } else { BLOCK_ROWS }
     }
 
     /// The column in whose order the rows stand.
@@ -188,7 +199,7 @@ impl RunShape {
     pub fn has_form_of(&self, other: &Self) -> bool {
         let lane = |lane: &Lane| (lane.low, lane.bits);
         let column = |column: &RunColumn| (column.kind, column.nullable, column.form);
-        (self.within, self.has_numbers) == (other.within, other.has_numbers)
+        (self.within, self.has_numbers, self.by_chunk) == (other.within, other.has_numbers, other.by_chunk)
             && self.columns.iter().map(column).eq(other.columns.iter().map(column))
             && self.lanes.iter().map(lane).eq(other.lanes.iter().map(lane))
     }

@@ -17,6 +17,7 @@ use crate::range::Interval;
 use crate::writers::Writers;
 pub use cube::{Cube, Dimension, Grain};
 pub use filter::FilterFault;
+pub(crate) use filter::{MAX_BASE, MAX_DIGITS};
 pub use run::{MAX_RUNS, Run, RunFault};
 pub use units::DateFormat;
 

@@ -68,7 +68,7 @@ pub(crate) fn of_query(
             let groups = (!keys.is_empty()).then(|| format!("split them by {}", keys.join(", ")));
             let masks = task.masks.iter().map(|condition| format!("find the rows with {condition}"));
             say(Actor::ServerClear, keep.into_iter().chain(groups).chain(masks).collect());
-            let columns = task.columns.len();
+            let columns = task.operand_count();
             let plural = if task.sums.len() == 1 { "sum" } else { "sums" };
             let multiply = match &task.computed {
                 None => format!(

@@ -77,8 +77,8 @@ fn months(first: i64, count: i64) -> Vec<String> {
     vec![begin(first), begin(first + count)]
 }
 
-/// The questions: those of TPC-H, and two for rows that match such conditions.
-pub(super) const QUESTIONS: [Question; 8] = [
+/// The questions: those of TPC-H, two for rows that match such conditions, and one on a column of 64 bits.
+pub(super) const QUESTIONS: [Question; 9] = [
     Question {
         name: "Q1",
         sql: "SELECT flag, status, SUM(quantity), SUM(price), SUM(price * (1 - discount)), SUM(price * (1 - discount) * (1 + tax)), AVG(quantity), AVG(price), AVG(discount), COUNT(*) \
@@ -235,10 +235,26 @@ pub(super) const QUESTIONS: [Question; 8] = [
         by_calendar: None,
         factors: None,
     },
+    Question {
+        name: "ranks",
+        sql: "SELECT COUNT(*), SUM(price) FROM t WHERE part BETWEEN {0} AND {1} AND quantity < {2}",
+        validation: &["1000", "1999", "24"],
+        draw: |random| {
+            let first = random.between(1, 15_000);
+            vec![first.to_string(), (first + 999).to_string(), random.between(2, 50).to_string()]
+        },
+        of_orders: false,
+        columns: &[("part", Filter), ("quantity", Filter), ("price", Measure)],
+        measures: &[],
+        cube: ("", ""),
+        derived: &[],
+        by_calendar: None,
+        factors: None,
+    },
 ];
 
 /// Columns of a file, each with its type and range, or with its texts.
-const OF_LINES: [(&str, &str, &[&str]); 14] = [
+const OF_LINES: [(&str, &str, &[&str]); 15] = [
     ("shipdate", "type = \"date\"\nrange = [\"1992-01-02\", \"1998-12-01\"]", &[]),
     ("receiptdate", "type = \"date\"\nrange = [\"1992-01-03\", \"1998-12-31\"]", &[]),
     ("quantity", "type = \"int(16)\"\nrange = [1, 50]", &[]),
@@ -253,6 +269,8 @@ const OF_LINES: [(&str, &str, &[&str]); 14] = [
     ("promo", "type = \"bool\"", &[]),
     ("class", "type = \"int(8)\"\nrange = [0, 3]", &[]),
     ("person", "type = \"bool\"", &[]),
+    // Of any 64 bits, so that it is compared by ranks.
+    ("part", "type = \"int(64)\"", &[]),
 ];
 const OF_ORDERS: [(&str, &str, &[&str]); 3] = [
     ("orderdate", "type = \"date\"\nrange = [\"1992-01-01\", \"1998-08-02\"]", &[]),

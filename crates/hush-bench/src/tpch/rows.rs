@@ -9,7 +9,7 @@ use tpchgen::generators::{LineItem, LineItemGenerator, OrderGenerator, PartGener
 
 /// Columns of the file of lines, in order.
 const LINES: &str =
-    "shipdate,receiptdate,quantity,price,discount,tax,flag,status,mode,late,urgent,promo,class,person";
+    "shipdate,receiptdate,quantity,price,discount,tax,flag,status,mode,late,urgent,promo,class,person,part";
 /// Columns of the file of orders, in order.
 const ORDERS: &str = "orderdate,priority,late";
 
@@ -57,13 +57,14 @@ fn write_line(
     let person = by_air && line.l_shipinstruct == "DELIVER IN PERSON";
     writeln!(
         out,
-        "{l_shipdate},{l_receiptdate},{},{},{},{},{},{},{l_shipmode},{late},{urgent},{promo},{class},{person}",
+        "{l_shipdate},{l_receiptdate},{},{},{},{},{},{},{l_shipmode},{late},{urgent},{promo},{class},{person},{}",
         line.l_quantity,
         line.l_extendedprice,
         line.l_discount,
         line.l_tax,
         line.l_returnflag,
         line.l_linestatus,
+        line.l_partkey,
     )
 }
 

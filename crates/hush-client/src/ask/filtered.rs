@@ -126,7 +126,7 @@ pub(super) fn runs_of(
 ) -> Result<Runs, ClientError> {
     let Asked { table, .. } = *asked;
     let other = || ClientError::Answer { what: "its sums are of other parts of the table".into() };
-    let first = *task.columns.first().ok_or_else(other)?;
+    let first = task.first_column().ok_or_else(other)?;
     let degree = table.keys.present().columns.get(first)?.ring().degree();
     let runs = product_runs(table.manifest.manifest(), degree, task.elements);
     let numbered = answer.runs.iter().map(|run| run.number).eq(0..runs.len() as u32);

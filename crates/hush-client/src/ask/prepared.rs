@@ -53,7 +53,8 @@ impl PreparedQuery {
     }
 
     /// The query after others of which so many bytes have crossed.
-    pub(super) fn after(self, moved: Moved) -> Self {
+    pub(super) fn after(self, Moved { up, down }: Moved) -> Self {
+        let moved = Moved { up: self.moved.up + up, down: self.moved.down + down };
         Self { moved, ..self }
     }
 
@@ -82,7 +83,8 @@ impl OwnedTable {
         self.prepared(plan, phases, &Silent)
     }
 
-    /// A plan made ready to be sent: with the blocks that it needs of a run, whose index may have to come before.
+    /// A plan made ready to be sent: with the blocks that it needs of a run, or the flags of ranks that it multiplies in each chunk; an index may have to come
+    /// before.
     pub(super) fn prepared(
         &self,
         mut plan: QueryPlan,
@@ -91,6 +93,10 @@ impl OwnedTable {
     ) -> Result<PreparedQuery, ClientError> {
         if !plan.owner.constants.is_empty() {
             phases.time("encrypt", || constants::encrypt(self, &mut plan))?;
+        }
+        if !plan.owner.ranks.is_empty() {
+            let moved = phases.time("index", || self.choose_flags(&mut plan, progress))?;
+            return Ok(PreparedQuery::new(plan, phases)?.after(moved));
         }
         if plan.owner.run.is_none() {
             return PreparedQuery::new(plan, phases);

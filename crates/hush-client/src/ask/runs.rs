@@ -40,13 +40,13 @@ use crate::threads::on_threads;
 const OPENED_BLOCK_S: f64 = 0.5e-3;
 
 /// Blocks that a plan has room for.
-const MAX_BLOCKS: usize = 100_000;
+pub(super) const MAX_BLOCKS: usize = 100_000;
 
 /// What an answer has of the run of a part.
-struct Sealed<'a> {
+pub(super) struct Sealed<'a> {
     place: PartPlace,
-    part: &'a PartEntry,
-    bytes: &'a [u8],
+    pub(super) part: &'a PartEntry,
+    pub(super) bytes: &'a [u8],
 }
 
 impl OwnedTable {
@@ -110,13 +110,47 @@ impl OwnedTable {
             return Ok((known, Moved::default()));
         }
         let manifest = self.manifest.manifest();
-        let task = RowsTask { run: Some(RunTask { number, read: RunRead::Index }), ..RowsTask::default() };
+        let index = RunTask { number, read: RunRead::Index };
+        let (opened, moved) = self.pieces_of_run(index, progress, |pieces| {
+            let opened = pieces.into_par_iter().map(|Sealed { place, part, bytes }| {
+                let missing = || ClientError::Internal { what: "a part lost its run" };
+                let (runs, placed) =
+                    (part.runs.as_ref().ok_or_else(missing)?, part.run(number).ok_or_else(missing)?);
+                let key = &self.keys.of(manifest, part.domain)?.runs;
+                let open = OpenRun::open((runs.id, number, placed.run.blocks), shape, key, bytes)?;
+                if open.index.segments.iter().map(|segment| u64::from(segment.rows)).sum::<u64>() != part.rows
+                {
+                    return Err(ClientError::Answer {
+                        what: "the index of a run is not that of its part".into(),
+                    });
+                }
+                let (first_row, domain) = (place.first_row, part.domain);
+                Ok(PartRun { first_row, block_bytes: placed.run.block_bytes, domain, open })
+            });
+            on_threads(self.costs.threads, || opened.collect::<Result<Vec<_>, _>>())
+        })?;
+        let opened = Arc::new(opened);
+        self.runs.keep(number, &opened);
+        Ok((opened, moved))
+    }
+
+    /// Asks for what is wanted of a run, reads what comes of each part that has it, in row order, and tells the bytes that crossed.
+    ///
+    /// # Errors
+    /// As [`OwnedTable::ask`]; those of `read`.
+    pub(super) fn pieces_of_run<T>(
+        &self,
+        run: RunTask,
+        progress: &dyn Progress,
+        read: impl FnOnce(Vec<Sealed<'_>>) -> Result<T, ClientError>,
+    ) -> Result<(T, Moved), ClientError> {
+        let number = run.number;
         let plan = ServerPlan {
             format: PLAN_FORMAT,
             table: self.half.schema.table.clone(),
             manifest: self.manifest.digest().to_string(),
             predicate: None,
-            task: Task::Rows(task),
+            task: Task::Rows(RowsTask { run: Some(run), ..RowsTask::default() }),
             max_answer_bytes: self.limits.max_answer_bytes,
         };
         let request = serialised(&plan)?;
@@ -124,24 +158,7 @@ impl OwnedTable {
         let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
         let answer = Answer::decode(&bytes, plan.max_answer_bytes).map_err(answer_error)?;
         answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
-        let pieces = pieces_of(&answer, manifest, number)?;
-        let opened = pieces.into_par_iter().map(|Sealed { place, part, bytes }| {
-            let missing = || ClientError::Internal { what: "a part lost its run" };
-            let (runs, placed) =
-                (part.runs.as_ref().ok_or_else(missing)?, part.run(number).ok_or_else(missing)?);
-            let key = &self.keys.of(manifest, part.domain)?.runs;
-            let open = OpenRun::open((runs.id, number, placed.run.blocks), shape, key, bytes)?;
-            if open.index.segments.iter().map(|segment| u64::from(segment.rows)).sum::<u64>() != part.rows {
-                return Err(ClientError::Answer {
-                    what: "the index of a run is not that of its part".into(),
-                });
-            }
-            let (first_row, domain) = (place.first_row, part.domain);
-            Ok(PartRun { first_row, block_bytes: placed.run.block_bytes, domain, open })
-        });
-        let opened = Arc::new(on_threads(self.costs.threads, || opened.collect::<Result<Vec<_>, _>>())?);
-        self.runs.keep(number, &opened);
-        Ok((opened, moved))
+        Ok((read(pieces_of(&answer, self.manifest.manifest(), number)?)?, moved))
     }
 }
 

@@ -9,7 +9,7 @@ use hush_plan::{Limits, QueryPlan, plan_round};
 use hush_remote::Progress;
 use hush_table::Digest;
 
-use super::{Asked, Outcome, PreparedQuery, answer_error, filtered};
+use super::{Asked, Outcome, answer_error, filtered};
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 use crate::release::Release;
@@ -38,7 +38,7 @@ impl OwnedTable {
         let mut moved = Moved::default();
         loop {
             let of_round = phases.time("plan", || self.plan_round(asked, &round))?;
-            let mut query = PreparedQuery::new(of_round.clone(), phases)?.after(moved);
+            let mut query = self.prepared(of_round.clone(), phases, progress)?.after(moved);
             let answer = query.time("server", |request| self.evaluate(request, progress))?;
             if round.is_last && search.is_of_rows() {
                 let read = |request: &[u8]| {

@@ -54,7 +54,7 @@ pub(crate) fn encrypt_parts(
         };
         if !ids.is_empty() || !plan.sealed.is_empty() {
             let mut writer = EncryptedPartWriter::new(&ids, &sealed, index);
-            writer.push(plan.encrypt(&mut encryptor, index, &batch)?)?;
+            writer.push(plan.encrypt(&mut encryptor, index, &batch, &[])?)?;
             let part = writer.finish()?;
             store.put_part(&part)?;
             entry.encrypted = Some(part.file);

@@ -111,7 +111,7 @@ fn runs_have_all_rows_in_order_and_their_index_adds_up() {
     for sizes in [vec![1], vec![511, 2], vec![700, 512, 900]] {
         let batches: Vec<RowBatch> = sizes.iter().map(|rows| batch(draw, *rows)).collect();
         let maker = plan.maker(key.copied());
-        batches.iter().for_each(|batch| maker.add(plan.rows(&half.schema, batch).unwrap()));
+        batches.iter().for_each(|batch| maker.add(plan.rows(&half.schema, batch, &[]).unwrap()));
         let made = maker.cut().unwrap();
         assert!(maker.cut().is_none(), "a part without rows has none");
         for ((number, shape), run) in plan.runs.iter().zip(&made.runs) {
@@ -120,7 +120,7 @@ fn runs_have_all_rows_in_order_and_their_index_adds_up() {
             // The reference sorts the rows as they came.
             let mut expected = Vec::new();
             for batch in &batches {
-                let of_batch = rows(shape, &half.schema, batch).unwrap().unwrap();
+                let of_batch = rows(shape, &half.schema, batch, &[]).unwrap().unwrap();
                 for row in 0..batch.rows {
                     let keys = of_batch.columns.iter().zip(&shape.columns);
                     let keys: Vec<_> = keys.map(|(values, column)| values.key(column.form, row)).collect();
@@ -183,7 +183,7 @@ fn blocks_and_indexes_open_in_their_place_alone() {
     let draw = &mut Draw::of(25);
     let mut made = || {
         let maker = plan.maker(key.copied());
-        maker.add(plan.rows(&half.schema, &batch(draw, 2000)).unwrap());
+        maker.add(plan.rows(&half.schema, &batch(draw, 2000), &[]).unwrap());
         maker.cut().unwrap()
     };
     let (one, other) = (made(), made());

@@ -29,6 +29,9 @@ pub(super) fn flags<'a>(flag: &Flag, data: &ColumnData) -> Result<QuantityValues
             rows.iter().map(|found| i64::from(found == Some(text.as_str()))).collect()
         }
         (FlagOf::Date(_) | FlagOf::Digit(_), ColumnData::Array(_)) => return Err(OTHER_TYPE),
+        (FlagOf::Ranked(_), _) => {
+            return Err(EncodeError::Internal { what: "a flag of a rank without its chunk" });
+        }
     }))
 }
 

@@ -4,10 +4,12 @@
 //! What a server computes for each ring element is counted before it looks at one: every multiplication of two polynomials, and every
 //! polynomial that is held meanwhile.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use hush_params::ParamSet;
 use hush_params::size::{CHUNK_ROWS, MAX_ROUNDED_BITS};
 use hush_plan::filter::{MAX_CONSTANTS, chain_of_constants};
-use hush_plan::plan::{ComputedCondition, Factor, Formula, ProductSum, ProductsTask};
+use hush_plan::plan::{Choices, ComputedCondition, Factor, Formula, ProductSum, ProductsTask};
 use hush_plan::{Encoding, EncodingId, Packing};
 use hush_rlwe::MAX_PRODUCT_COMPONENTS;
 
@@ -62,7 +64,8 @@ pub(crate) fn products(
 ) -> Result<ProductsShape, PlanFault> {
     let Counted { components, held } = form(task)?;
     let mut common: Option<(&'static ParamSet, Packing, u64)> = None;
-    for id in &task.columns {
+    let among = task.choices.iter().flat_map(|choices| &choices.among);
+    for id in task.columns.iter().chain(among) {
         let (set, packing, prime) = slot_encoding(*id, encodings)?;
         if common.get_or_insert((set, packing.clone(), prime)) != &(set, packing, prime) {
             return Err(PlanFault::MixedProducts { id: *id });
@@ -79,6 +82,33 @@ pub(crate) fn products(
     }
     let computed_limbs = task.computed.as_ref().map(|condition| limbs_of(condition, set)).transpose()?;
     Ok(ProductsShape { set, packing, prime, computed_limbs, components, held })
+}
+
+/// What is chosen for the operands of a task behind its columns, chunk by chunk of a table with so many.
+///
+/// # Errors
+/// [`PlanFault::Index`] for choices that are not one of their columns for each chunk.
+pub(crate) fn chosen(task: &ProductsTask, chunks: u32) -> Result<Vec<Vec<EncodingId>>, PlanFault> {
+    let mut found = Vec::new();
+    for Choices { among, of_chunks } in &task.choices {
+        for places in of_chunks {
+            let places = BASE64_STANDARD.decode(places).map_err(|_| PlanFault::Json)?;
+            if places.len() != chunks as usize {
+                let (found, count) = (places.len(), chunks as usize);
+                return Err(PlanFault::Index { what: "number of chosen columns", found, count });
+            }
+            let column = |place: &u8| {
+                let fault = || PlanFault::Index {
+                    what: "chosen column",
+                    found: usize::from(*place),
+                    count: among.len(),
+                };
+                among.get(usize::from(*place)).copied().ok_or_else(fault)
+            };
+            found.push(places.iter().map(column).collect::<Result<_, _>>()?);
+        }
+    }
+    Ok(found)
 }
 
 /// Primes that are left at the level of a condition.
@@ -104,7 +134,9 @@ fn slot_encoding(
 }
 
 fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
-    at_most("columns of products", task.columns.len(), MAX_SUMS)?;
+    at_most("columns of products", task.operand_count(), MAX_SUMS)?;
+    let among = task.choices.iter().map(|choices| choices.among.len());
+    at_most("columns to choose from", among.sum(), MAX_SUMS)?;
     at_most("masks of products", task.masks.len(), MAX_MASKS)?;
     at_most("group keys", task.keys.len(), MAX_KEYS)?;
     at_most("sums of products", task.sums.len(), MAX_SUMS)?;
@@ -116,10 +148,11 @@ fn form(task: &ProductsTask) -> Result<Counted, PlanFault> {
     let (columns, masks) = (task.columns.len(), task.masks.len());
     task.computed.iter().try_for_each(|condition| check_condition(condition, columns))?;
     // Two components of each column, and one of each mask.
-    let held = 2 * columns as u64 + masks as u64;
+    let held = 2 * task.operand_count() as u64 + masks as u64;
     let relinearised = task.relinearised;
     let mut walk = Walk {
         columns,
+        chosen: task.choices.iter().map(|choices| choices.of_chunks.len()).collect(),
         masks,
         relinearised,
         has_computed: task.computed.is_some(),
@@ -158,7 +191,11 @@ fn decided(factors: &[Factor]) -> Vec<bool> {
     fn is_multiple(factor: &Factor, before: &[bool]) -> bool {
         match factor {
             Factor::Computed => true,
-            Factor::Column(_) | Factor::Constant(_) | Factor::Mask(_) | Factor::Number(_) => false,
+            Factor::Chosen(..)
+            | Factor::Column(_)
+            | Factor::Constant(_)
+            | Factor::Mask(_)
+            | Factor::Number(_) => false,
             Factor::Earlier(number) => before.get(*number).copied().unwrap_or_default(),
             Factor::Mul(left, right) => is_multiple(left, before) || is_multiple(right, before),
             Factor::Add(left, right) | Factor::Sub(left, right) => {
@@ -198,6 +235,8 @@ fn check_formula(formula: &Formula, sums: usize) -> Result<(), PlanFault> {
 /// A walk through factors in their order.
 struct Walk {
     columns: usize,
+    /// How many operands each of the choices has.
+    chosen: Vec<usize>,
     masks: usize,
     relinearised: bool,
     has_computed: bool,
@@ -213,6 +252,11 @@ impl Walk {
         let degree = match factor {
             Factor::Column(place) => {
                 below("column", *place, self.columns)?;
+                return Ok(1);
+            }
+            Factor::Chosen(choices, place) => {
+                below("choices", *choices, self.chosen.len())?;
+                below("chosen operand", *place, self.chosen.get(*choices).copied().unwrap_or_default())?;
                 return Ok(1);
             }
             Factor::Computed => {

@@ -14,6 +14,7 @@ use crate::conform::masks_products;
 use crate::error::ExecError;
 use crate::job::Job;
 use crate::living::spread;
+use crate::scheme::Products;
 use crate::table::PartRef;
 
 /// The condition on rows of a job.
@@ -36,6 +37,14 @@ struct Rows {
     groups: Vec<u32>,
 }
 
+/// The columns, each once and ascending.
+fn each_once(columns: &[EncodingId]) -> Vec<EncodingId> {
+    let mut found = columns.to_vec();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 impl<'a> Counting<'a> {
     /// The condition of a job whose predicate and masks are these ([`clear_task`](crate::clear::masks::clear_task)).
     pub(super) fn new(job: &'a Job, conditions: MaskSet, groups: Option<&'a Groups>) -> Self {
@@ -51,7 +60,7 @@ impl<'a> Counting<'a> {
         &self,
         part: PartRef<'p>,
         runs: &[RunOfPart],
-        (columns, elements): (&[EncodingId], u32),
+        (products, elements): (&Products, u32),
     ) -> Result<LoadedPart<'p>, ExecError> {
         self.job.stop.check()?;
         let found = self.of_part(part)?;
@@ -59,17 +68,23 @@ impl<'a> Counting<'a> {
             let number = |index| of.chunks.number(index, elements);
             of.chunks.chunks.clone().map(move |index| (of.run, index, number(index)))
         });
-        let chunks = placed.filter_map(|(run, index, number)| match &found {
-            None => Some(Chunk { run, index, number, counted: None, masks: Vec::new(), groups: Vec::new() }),
+        let chunk = |(run, index, number), Rows { counted, masks, groups }| {
+            let operands = products.operands(index);
+            Chunk { run, index, number, columns: each_once(&operands), operands, counted, masks, groups }
+        };
+        let chunks = placed.filter_map(|at @ (_, index, _)| match &found {
+            None => Some(chunk(at, Rows { counted: None, masks: Vec::new(), groups: Vec::new() })),
             Some(found) => {
-                let at = index.saturating_sub(part.place.first_chunk) as usize;
-                let Rows { counted, masks, groups } = found.get(at)?.clone();
-                let counts = counted.as_ref().is_none_or(|counted| counted.count_set_bits() > 0);
-                counts.then_some(Chunk { run, index, number, counted, masks, groups })
+                let place = index.saturating_sub(part.place.first_chunk) as usize;
+                let rows = found.get(place)?.clone();
+                let counts = rows.counted.as_ref().is_none_or(|counted| counted.count_set_bits() > 0);
+                counts.then(|| chunk(at, rows))
             }
         });
         let chunks: Vec<Chunk> = chunks.collect();
-        let open = || Ok::<_, ExecError>(self.job.snapshot.encrypted_part(part)?.fetched(columns, &[])?);
+        let columns: Vec<EncodingId> = chunks.iter().flat_map(|chunk| &chunk.columns).copied().collect();
+        let columns = each_once(&columns);
+        let open = || Ok::<_, ExecError>(self.job.snapshot.encrypted_part(part)?.fetched(&columns, &[])?);
         let encrypted = (!chunks.is_empty()).then(open).transpose()?;
         Ok(LoadedPart { part, encrypted, chunks })
     }

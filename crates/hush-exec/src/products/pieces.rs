@@ -25,6 +25,10 @@ pub(super) struct Chunk {
     pub(super) index: u32,
     /// Of its first ring element, in the run.
     pub(super) number: u32,
+    /// The columns of all operands.
+    pub(super) operands: Vec<EncodingId>,
+    /// They, each once and ascending.
+    pub(super) columns: Vec<EncodingId>,
     /// A bit for each row; `None` if every slot counts.
     pub(super) counted: Option<BooleanBuffer>,
     /// A bit for each row and mask of factors.
@@ -96,17 +100,23 @@ impl<'a> Span<'a> {
     ///
     /// # Errors
     /// [`ExecError::Corrupt`], [`ExecError::Io`]; those of [`Stop::check`].
-    pub(super) fn read(&self, columns: &[EncodingId], stop: &Stop) -> Result<Vec<ChunkRow>, ExecError> {
-        stop.check()?;
-        let projection = table::projection((columns, &[]), self.chunks.iter().map(|chunk| chunk.index));
-        Ok(self.encrypted.chunks(&projection)?.collect::<Result<_, _>>()?)
+    pub(super) fn read(&self, stop: &Stop) -> Result<Vec<ChunkRow>, ExecError> {
+        let mut rows = Vec::with_capacity(self.chunks.len());
+        for alike in self.chunks.chunk_by(|before, after| before.columns == after.columns) {
+            stop.check()?;
+            let columns = alike.first().map_or(&[][..], |chunk| &chunk.columns);
+            let projection = table::projection((columns, &[]), alike.iter().map(|chunk| chunk.index));
+            for row in self.encrypted.chunks(&projection)? {
+                rows.push(row?);
+            }
+        }
+        Ok(rows)
     }
 
     /// Its chunks as they were read, with the rows that count.
     pub(super) fn inputs<'r>(
         &self,
         snapshot: &'r Snapshot,
-        columns: &'r [EncodingId],
         rows: &'r [ChunkRow],
     ) -> impl Iterator<Item = ProductChunk<'r>>
     where
@@ -114,7 +124,8 @@ impl<'a> Span<'a> {
     {
         let part = self.part;
         rows.iter().zip(self.chunks).map(move |(row, chunk)| ProductChunk {
-            input: ChunkInput { snapshot, part, columns, row },
+            input: ChunkInput { snapshot, part, columns: &chunk.columns, row },
+            operands: &chunk.operands,
             number: chunk.number,
             counted: chunk.counted.as_ref(),
             masks: &chunk.masks,

@@ -2,6 +2,7 @@
 //! Answers on products, decrypted and compared with plaintext arithmetic, slot by slot.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and tells its seed")]
 
+mod choices;
 mod partial;
 mod table;
 
@@ -13,6 +14,7 @@ use hush_plan::plan::{Factor, ProductSum};
 use hush_plan::{EncodingId, ServerPlan};
 use hush_rlwe::{ProductForm, decode_product};
 
+use self::choices::{resolved, with_choices};
 use self::table::{COLUMNS, Kind, Random, Row, T, TestTable, manifest, part};
 use super::*;
 use crate::Limits;
@@ -118,6 +120,7 @@ fn value(factor: &Factor, (row, number): (Option<&Row>, usize), earlier: &[i64])
     match factor {
         // Tested where there are keys.
         Factor::Computed => unreachable!("no condition is computed here"),
+        Factor::Chosen(..) => unreachable!("resolved for its chunk"),
         Factor::Column(place) => row.map_or(0, |row| row.values[*place]),
         Factor::Mask(place) => i64::from(row.is_some_and(MASKS[*place].1)),
         Factor::Constant(integer) => *integer,
@@ -155,9 +158,9 @@ fn expected(
         for chunks in &run.chunks {
             let first = manifest.placed_parts().nth(chunks.part as usize).unwrap().0.first_chunk as usize;
             let rows = &table.parts[chunks.part as usize];
-            for rows in
-                chunks.chunks.clone().filter_map(|chunk| rows.chunks(CHUNK).nth(chunk as usize - first))
-            {
+            for chunk in chunks.chunks.clone() {
+                let Some(rows) = rows.chunks(CHUNK).nth(chunk as usize - first) else { continue };
+                let task = &resolved(task, chunk as usize);
                 for slot in 0..rows.len().div_ceil(degree) * degree {
                     let number = before + slot / degree;
                     let found = match rows.get(slot) {
@@ -300,11 +303,12 @@ fn the_masks_of_groups_are_counted_as_memory() {
         let manifest = table.signed.manifest();
         conform::products(task, &manifest.encodings, &Strata::of(manifest)).unwrap()
     };
-    let bytes =
-        |groups: usize| Products::new(&task, shape(&task)).unwrap().in_groups(groups).unwrap().chunk_bytes();
+    let bytes = |groups: usize| {
+        Products::new(&task, shape(&task), Vec::new()).unwrap().in_groups(groups).unwrap().chunk_bytes()
+    };
     let poly = 8 * table.ring.poly_words() as u64;
     assert_eq!(bytes(10) - bytes(3), 7 * poly);
-    assert_eq!(bytes(0), Products::new(&task, shape(&task)).unwrap().chunk_bytes());
+    assert_eq!(bytes(0), Products::new(&task, shape(&task), Vec::new()).unwrap().chunk_bytes());
     assert!(bytes(0) > 2 * poly, "the masks of factors count too");
 }
 
@@ -381,6 +385,7 @@ fn dry_runs_have_the_same_sums() {
         let late: fn(&Row) -> bool = |row| row.year > 2022;
         for predicate in [None, Some(("\"year\" > 2022", late))] {
             let task = random_task(&mut random, 4, 2, 20);
+            let task = with_choices(&mut random, task, 4);
             let counts = |row: &Row| row.lives && predicate.is_none_or(|(_, holds)| holds(row));
             let is_masked = predicate.is_some() || !parts[1].dead.is_empty();
             let plan = table.plan(predicate.map(|(text, _)| text), task.clone());

@@ -24,8 +24,8 @@ pub(crate) struct Products {
     pub(crate) task: ProductsTask,
     pub(crate) shape: ProductsShape,
     pub(crate) ring: Ring,
-    /// The columns, each once and ascending.
-    pub(crate) columns: Vec<EncodingId>,
+    /// What is chosen for the operands behind the task's columns, chunk by chunk of the table.
+    chosen: Vec<Vec<EncodingId>>,
     pub(super) encoder: SlotEncoder,
     pub(super) evaluated: ProductTask,
     /// The condition with encrypted constants, where there is one.
@@ -39,6 +39,8 @@ pub(crate) struct Products {
 /// A chunk of which rows count.
 pub(crate) struct ProductChunk<'a> {
     pub(crate) input: ChunkInput<'a>,
+    /// The columns of all operands ([`Products::operands`]).
+    pub(crate) operands: &'a [EncodingId],
     /// The number of its first ring element in the run.
     pub(crate) number: u32,
     /// A bit for each row; padding does not count then. `None`: every slot counts, padding too.
@@ -109,23 +111,24 @@ pub(crate) trait ProductTotal: Send + Sized {
 }
 
 impl Products {
-    /// Prepares a task that fits its table.
+    /// Prepares a task that fits its table, and what it has chosen there ([`crate::conform::chosen`]).
     ///
     /// # Errors
     /// [`ExecError::Internal`] if ring and prime do not go together, which the checks of manifest and plan rule out.
-    pub(crate) fn new(task: &ProductsTask, shape: ProductsShape) -> Result<Self, ExecError> {
+    pub(crate) fn new(
+        task: &ProductsTask,
+        shape: ProductsShape,
+        chosen: Vec<Vec<EncodingId>>,
+    ) -> Result<Self, ExecError> {
         let ring = table::ring(shape.set)?;
         let encoder = SlotEncoder::new(&ring, &[shape.prime]);
         let encoder = encoder.map_err(|_| ExecError::Internal { place: "slot encoder" })?;
-        let mut columns = task.columns.clone();
-        columns.sort_unstable();
-        columns.dedup();
         let evaluated = product_task(task, task.masks.len())?;
         Ok(Self {
             task: task.clone(),
             shape,
             ring,
-            columns,
+            chosen,
             encoder,
             evaluated,
             computing: None,
@@ -194,6 +197,12 @@ impl Products {
         Ok(Self { task, shape, evaluated, groups: Some(count), ..self })
     }
 
+    /// The columns of all operands in a chunk of the table: those of the task, and behind them those that are chosen there.
+    pub(crate) fn operands(&self, chunk: u32) -> Vec<EncodingId> {
+        let chosen = self.chosen.iter().filter_map(|of_chunks| of_chunks.get(chunk as usize));
+        self.task.columns.iter().chain(chosen).copied().collect()
+    }
+
     /// Ring elements of a full chunk.
     pub(crate) fn elements_of_chunk(&self) -> u32 {
         self.shape.packing.element_count(self.shape.set, hush_table::CHUNK_ROWS)
@@ -222,7 +231,7 @@ impl Products {
         let computed = if self.computing.is_some() { 2 } else { 0 };
         let masks = (self.task.masks.len() + self.groups.unwrap_or(0) + computed) as u64;
         let masks = masks.saturating_mul(8 * self.ring.poly_words() as u64);
-        (self.columns.len() as u64)
+        (self.task.operand_count() as u64)
             .saturating_mul(element)
             .saturating_add(masks)
             .saturating_mul(elements.into())
@@ -239,17 +248,19 @@ impl Products {
 /// # Errors
 /// [`ExecError::Internal`] for a task that does not conform.
 fn product_task(task: &ProductsTask, masks: usize) -> Result<ProductTask, ExecError> {
-    let factors: Vec<rlwe::Factor> = task.factors.iter().map(factor).collect();
+    let factors: Vec<rlwe::Factor> = task.factors.iter().map(|of| factor(task, of)).collect();
     let sum = |sum: &ProductSum| rlwe::ProductSum { factor: sum.factor, measure: sum.measure };
     let sums = task.sums.iter().map(sum).collect();
     let integers = task.highest_power().map_or(0, |highest| usize::from(highest) + 1);
-    ProductTask::new(&factors, sums, Operands { bodies: task.columns.len(), masks, integers })
+    ProductTask::new(&factors, sums, Operands { bodies: task.operand_count(), masks, integers })
         .map_err(|_| ExecError::Internal { place: "sums of products" })
 }
 
-fn factor(of: &Factor) -> rlwe::Factor {
-    let both = |left: &Factor, right: &Factor| (Box::new(factor(left)), Box::new(factor(right)));
+fn factor(task: &ProductsTask, of: &Factor) -> rlwe::Factor {
+    let boxed = |of: &Factor| Box::new(factor(task, of));
+    let both = |left: &Factor, right: &Factor| (boxed(left), boxed(right));
     match of {
+        Factor::Chosen(choices, place) => rlwe::Factor::Stored(task.place_of_chosen(*choices, *place)),
         Factor::Column(place) => rlwe::Factor::Stored(*place),
         Factor::Computed => rlwe::Factor::Computed,
         Factor::Constant(integer) => rlwe::Factor::Constant(*integer),

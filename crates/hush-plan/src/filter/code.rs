@@ -9,6 +9,8 @@
 //!
 //! *Texts.* A flag for each: there is no order.
 //!
+//! *Ranks.* Of more values than flags can tell, and of texts that nobody lists, the place among the values of a chunk is written in digits.
+//!
 //! *Conditions that are derived.* A flag where it is true, and one where it is false if it may be NULL.
 //!
 //! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
@@ -16,22 +18,21 @@
 mod digits;
 mod inner;
 mod levels;
+mod ranks;
 
 pub use digits::CodeValue;
 pub(crate) use inner::Inner;
+pub(crate) use ranks::rank_flags;
 use sqlparser::ast::Expr;
 
 use super::term::Term;
 use crate::derived::Derived;
-use crate::quantity::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, Quantity};
+use crate::plan::{ChosenOf, Cut};
+use crate::quantity::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, Quantity, RANK_DIGITS};
 use crate::schema::cube::{Dimension, Grain};
 use crate::schema::units::{column_bounds, type_bounds};
-use crate::schema::{Column, ColumnType, FilterFault, Protection, Schema};
+use crate::schema::{Column, ColumnType, FilterFault, MAX_BASE, MAX_DIGITS, Protection, Schema};
 
-/// Most values of a digit.
-const MAX_BASE: u64 = 64;
-/// Most digits.
-const MAX_DIGITS: u32 = 4;
 /// Most years of dates in digits of the calendar.
 const MAX_YEARS: u64 = 256;
 /// Most texts.
@@ -55,6 +56,8 @@ enum Values {
         /// Most significant first.
         digits: Vec<Digit>,
     },
+    /// Ranks, and the cuts between places.
+    Ranks(Vec<Cut>),
     Texts(Vec<String>),
     /// What is true of the values of these columns.
     Condition {
@@ -115,6 +118,7 @@ impl Code {
         let column = column.ok_or_else(|| FilterFault::NoColumn { column: name.clone() })?;
         match (column.protect, grain) {
             (Protection::Encrypt, _) | (Protection::Seal, Grain::Texts(_)) => {}
+            (Protection::Seal, Grain::Each) if column.is_ranked() => {}
             (Protection::Seal, _) => return Err(FilterFault::Sealed { column: name.clone() }),
             (Protection::Clear | Protection::Decide | Protection::Drop | Protection::JoinKey, _) => {
                 return Err(FilterFault::NotHidden { column: name.clone() });
@@ -122,6 +126,7 @@ impl Code {
         }
         let values = match grain {
             Grain::Texts(texts) => texts_of(column, texts)?,
+            Grain::Each if column.is_ranked() => Values::Ranks(Vec::new()),
             Grain::Each => digits_of(column)?,
             Grain::Calendar => parts_of(column)?,
             Grain::Bins(_) | Grain::Month | Grain::Quarter | Grain::Year => {
@@ -147,6 +152,7 @@ impl Code {
     pub(crate) fn degree(&self) -> usize {
         match &self.values {
             Values::Digits { digits, .. } => digits.len(),
+            Values::Ranks(_) => RANK_DIGITS,
             Values::Condition { .. } | Values::Texts(_) => 1,
         }
     }
@@ -156,6 +162,7 @@ impl Code {
         match &self.values {
             Values::Digits { count, .. } => *count,
             Values::Condition { .. } => 2,
+            Values::Ranks(cuts) => cuts.len() as u64 + 1,
             Values::Texts(texts) => texts.len() as u64,
         }
     }
@@ -179,7 +186,7 @@ impl Code {
     pub(super) fn equalities(&self) -> &[(String, Expr)] {
         match &self.values {
             Values::Condition { equalities, .. } => equalities,
-            Values::Digits { .. } | Values::Texts(_) => &[],
+            Values::Digits { .. } | Values::Ranks(_) | Values::Texts(_) => &[],
         }
     }
 
@@ -187,14 +194,14 @@ impl Code {
     pub(crate) fn low(&self) -> i128 {
         match &self.values {
             Values::Digits { low, .. } => *low,
-            Values::Condition { .. } | Values::Texts(_) => 0,
+            Values::Condition { .. } | Values::Ranks(_) | Values::Texts(_) => 0,
         }
     }
 
     /// The place of a text.
     pub(crate) fn place_of_text(&self, text: &str) -> Option<u64> {
         match &self.values {
-            Values::Condition { .. } | Values::Digits { .. } => None,
+            Values::Condition { .. } | Values::Digits { .. } | Values::Ranks(_) => None,
             Values::Texts(texts) => texts.iter().position(|known| known == text).map(|place| place as u64),
         }
     }
@@ -210,6 +217,7 @@ impl Code {
                 };
                 digits.iter().flat_map(of_digit).collect()
             }
+            Values::Ranks(_) => rank_flags(&self.column).collect(),
             Values::Texts(texts) => texts.iter().map(|text| self.text(text)).collect(),
             Values::Condition { condition, columns, .. } => {
                 let truths: &[bool] = if self.nullable { &[true, false] } else { &[true] };
@@ -224,6 +232,7 @@ impl Code {
         match &self.values {
             _ if !self.nullable => Term::Constant(1),
             Values::Digits { .. } => Term::Stored(Quantity::Valid(self.column.clone())),
+            Values::Ranks(_) => self.chosen(ChosenOf::Valid),
             // Every value has a flag.
             Values::Condition { condition, columns, .. } => {
                 Term::sum([true, false].map(|truth| Term::Stored(holds(condition, columns, truth))))
@@ -246,6 +255,7 @@ impl Code {
                 Term::sum(ranges)
             }
             Values::Condition { condition, columns, .. } => self.of_truths((condition, columns), places),
+            Values::Ranks(cuts) => self.within_cuts(cuts, places),
             Values::Texts(texts) => {
                 let is_taken =
                     |place: u64| places.iter().any(|(first, last)| (*first..=*last).contains(&place));

@@ -16,9 +16,9 @@ mod computed;
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
-pub(super) use self::compared::place_of;
 pub(crate) use self::compared::text_of;
-use self::compared::{Operand, column_of, others};
+use self::compared::{Operand, column_of, like, others};
+pub(super) use self::compared::{cuts_around, place_of};
 use super::code::{Code, Places};
 use super::computed::Computed;
 use super::term::Term;
@@ -114,7 +114,7 @@ impl CodedColumns<'_> {
         let operand = |expr: &Expr| Operand::of(codes, expr);
         let comparison = |operand: Operand, op: &BinaryOperator, literal: &Expr| {
             let places = operand.compared(codes, op, literal)?;
-            Some(within(codes, operand, (places, operand.most(op)), is_negated))
+            Some(within(codes, operand.place, (places, operand.most(op)), is_negated))
         };
         match bare(expr) {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.read(expr, !is_negated),
@@ -134,14 +134,19 @@ impl CodedColumns<'_> {
                 let operand = operand(expr)?;
                 let sides = (operand.compared(codes, &GtEq, low)?, operand.compared(codes, &LtEq, high)?);
                 let places = (common(&sides.0, &sides.1), operand.most(&GtEq));
-                Some(within(codes, operand, places, is_negated != *negated))
+                Some(within(codes, operand.place, places, is_negated != *negated))
             }
             Expr::InList { expr, list, negated } => {
                 let operand = operand(expr)?;
                 let all = list.iter().map(|literal| operand.compared(codes, &Eq, literal));
                 let all = all.collect::<Option<Vec<_>>>()?.concat();
                 let places = (tidied(all), list.len().saturating_mul(operand.most(&Eq)));
-                Some(within(codes, operand, places, is_negated != *negated))
+                Some(within(codes, operand.place, places, is_negated != *negated))
+            }
+            Expr::Like { any: false, expr, pattern, escape_char: None, negated } => {
+                let place = column(expr)?;
+                let places = (like(codes.get(place)?, pattern)?, 1);
+                Some(within(codes, place, places, is_negated != *negated))
             }
             Expr::IsNull(inner) => present(codes, column(inner)?, is_negated),
             Expr::IsNotNull(inner) => present(codes, column(inner)?, !is_negated),
@@ -153,7 +158,7 @@ impl CodedColumns<'_> {
             name => {
                 let operand = Operand::of(codes, name)?;
                 let is_bool = codes.get(operand.place)?.kind == ColumnType::Bool;
-                is_bool.then(|| within(codes, operand, (vec![(1, 1)], 1), is_negated))
+                is_bool.then(|| within(codes, operand.place, (vec![(1, 1)], 1), is_negated))
             }
         }
     }
@@ -292,17 +297,12 @@ fn truth(codes: &[Code], place: usize, value: bool, is_negated: bool) -> Option<
 }
 
 /// These places, which are so many at most, or the others.
-fn within(
-    codes: &[Code],
-    operand: Operand,
-    (places, most): (Vec<Places>, usize),
-    is_negated: bool,
-) -> Condition {
-    let last = codes.get(operand.place).map_or(0, |code| code.count() - 1);
+fn within(codes: &[Code], place: usize, (places, most): (Vec<Places>, usize), is_negated: bool) -> Condition {
+    let last = codes.get(place).map_or(0, |code| code.count() - 1);
     match is_negated {
-        false => Condition::Within(operand.place, places, most),
+        false => Condition::Within(place, places, most),
         // Between them, before and behind.
-        true => Condition::Within(operand.place, others(&places, last), most.saturating_add(1)),
+        true => Condition::Within(place, others(&places, last), most.saturating_add(1)),
     }
 }
 

@@ -3,12 +3,14 @@
 
 use hush_params::noise::{add_phase_log2, bgv_fresh_phase_log2, product_phase_log2};
 
-use crate::plan::Factor;
+use crate::plan::{ChosenFlag, Factor};
 use crate::quantity::Quantity;
 
 /// A polynomial in quantities.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Term {
+    /// A flag of a rank, which is another one in each chunk.
+    Chosen(ChosenFlag),
     /// Whether the clear condition with this number is true.
     Clear(usize),
     /// The condition that a server computes on encrypted constants, with its value where all quantities are 0.
@@ -18,6 +20,13 @@ pub(crate) enum Term {
     Add(Box<Term>, Box<Term>),
     Mul(Box<Term>, Box<Term>),
     Sub(Box<Term>, Box<Term>),
+}
+
+/// What a polynomial is of, as a table has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operand<'a> {
+    Chosen(&'a ChosenFlag),
+    Stored(&'a Quantity),
 }
 
 /// The ring and the plaintext modulus of quantities.
@@ -67,7 +76,7 @@ impl Term {
     pub(crate) fn degree(&self) -> usize {
         match self {
             Self::Clear(_) | Self::Constant(_) => 0,
-            Self::Computed(_) | Self::Stored(_) => 1,
+            Self::Chosen(_) | Self::Computed(_) | Self::Stored(_) => 1,
             Self::Add(one, other) | Self::Sub(one, other) => one.degree().max(other.degree()),
             Self::Mul(one, other) => one.degree() + other.degree(),
         }
@@ -77,17 +86,17 @@ impl Term {
     fn is_constant(&self) -> bool {
         match self {
             Self::Constant(_) => true,
-            Self::Clear(_) | Self::Computed(_) | Self::Stored(_) => false,
+            Self::Chosen(_) | Self::Clear(_) | Self::Computed(_) | Self::Stored(_) => false,
             Self::Add(one, other) | Self::Mul(one, other) | Self::Sub(one, other) => {
                 one.is_constant() && other.is_constant()
             }
         }
     }
 
-    /// What it is for some values of its quantities, where no clear condition is true.
+    /// What it is for some values of its quantities, where no clear condition is true and no flag of a rank is set.
     pub(crate) fn evaluate(&self, value: &dyn Fn(&Quantity) -> i64) -> i64 {
         match self {
-            Self::Clear(_) => 0,
+            Self::Chosen(_) | Self::Clear(_) => 0,
             Self::Computed(integer) | Self::Constant(integer) => *integer,
             Self::Stored(quantity) => value(quantity),
             Self::Add(one, other) => one.evaluate(value) + other.evaluate(value),
@@ -103,7 +112,7 @@ impl Term {
             Self::Clear(_) => space.t_log2 - 1.0,
             Self::Computed(_) => space.computed_log2,
             Self::Constant(integer) => (integer.unsigned_abs() as f64).log2(),
-            Self::Stored(_) => bgv_fresh_phase_log2(space.t_log2),
+            Self::Chosen(_) | Self::Stored(_) => bgv_fresh_phase_log2(space.t_log2),
             Self::Add(one, other) | Self::Sub(one, other) => {
                 add_phase_log2(one.phase_log2(space), other.phase_log2(space))
             }
@@ -118,15 +127,16 @@ impl Term {
         }
     }
 
-    /// The factor that a server evaluates; `None` if a quantity has no place.
-    pub(crate) fn bind(&self, place: &mut dyn FnMut(&Quantity) -> Option<usize>) -> Option<Factor> {
+    /// The factor that a server evaluates, made of what `operand` gives for its quantities and flags of ranks; `None` if one of them is not there.
+    pub(crate) fn bind(&self, operand: &mut dyn FnMut(Operand<'_>) -> Option<Factor>) -> Option<Factor> {
         let mut both =
-            |one: &Self, other: &Self| Some((Box::new(one.bind(place)?), Box::new(other.bind(place)?)));
+            |one: &Self, other: &Self| Some((Box::new(one.bind(operand)?), Box::new(other.bind(operand)?)));
         Some(match self {
+            Self::Chosen(flag) => operand(Operand::Chosen(flag))?,
             Self::Clear(number) => Factor::Mask(*number),
             Self::Computed(_) => Factor::Computed,
             Self::Constant(integer) => Factor::Constant(*integer),
-            Self::Stored(quantity) => Factor::Column(place(quantity)?),
+            Self::Stored(quantity) => operand(Operand::Stored(quantity))?,
             Self::Add(one, other) => both(one, other).map(|(one, other)| Factor::Add(one, other))?,
             Self::Mul(one, other) => both(one, other).map(|(one, other)| Factor::Mul(one, other))?,
             Self::Sub(one, other) => both(one, other).map(|(one, other)| Factor::Sub(one, other))?,

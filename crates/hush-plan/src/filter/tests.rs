@@ -473,7 +473,7 @@ fn faults_of_filters_are_named() {
     for (found, expected) in [
         (refused(&|schema| schema.filters[0].column = "nobody".into()), "no column nobody"),
         (refused(&|schema| schema.filters.push(filter("region", texts(&["x"])))), "region is neither"),
-        (refused(&|schema| schema.filters[0].grain = Grain::Each), "flag is sealed"),
+        (refused(&|schema| schema.filters[0].grain = Grain::Calendar), "flag is sealed"),
         (refused(&|schema| schema.filters[0].grain = texts(&["A", "A"])), "twice"),
         (refused(&|schema| schema.filters.push(filter("shipdate", Grain::Month))), "by its values alone"),
         (refused(&|schema| schema.columns[5].purposes = vec![Purpose::Filter]), "region is neither"),
@@ -482,15 +482,29 @@ fn faults_of_filters_are_named() {
         (refused(&|schema| schema.derived.push("nobody = 1".into())), "nobody"),
         (refused(&|schema| schema.derived.push("region = 'x'".into())), "region = 'x' is neither"),
         (refused(&|schema| schema.derived = vec!["price < 3".into(), "3 > price".into()]), "twice"),
-        (
-            refused(&|schema| {
-                schema.columns[2].kind = ColumnType::Int { bits: 64 };
-                schema.columns[2].range = None;
-            }),
-            "more than",
-        ),
     ] {
         assert!(found.contains(expected), "{found}");
+    }
+}
+
+/// Columns of more values than digits tell, and sealed texts that are not listed, take as many flags as ranks do, and a run that tells them.
+#[test]
+fn what_has_too_many_values_is_by_ranks() {
+    let mut schema = lineitem(1000);
+    schema.columns[2].kind = ColumnType::Int { bits: 64 };
+    schema.columns[2].range = None;
+    schema.filters[0].grain = Grain::Each;
+    check(&schema).unwrap();
+    let ranked = [schema.filters[0].column.clone(), schema.columns[2].name.clone()];
+    let runs = schema.all_runs();
+    assert!(ranked.iter().eq(runs.iter().filter(|run| run.by_chunk).map(|run| &run.by)), "{runs:?}");
+    let flags = FilterShape::of(&schema).unwrap().quantities();
+    for name in &ranked {
+        let of_column = flags
+            .iter()
+            .filter(|quantity| matches!(quantity, Quantity::Flag(flag) if flag.column == *name))
+            .count();
+        assert_eq!(of_column, usize::from(crate::quantity::RANK_FLAGS), "{name}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::matching::MatchingRows;
 use super::predicate::Predicate;
+use super::ranks::RanksQuery;
 use super::run::RunQuery;
 use super::search::Search;
 use super::server::{AggregateTask, SlotExpr};
@@ -43,6 +44,8 @@ pub struct OwnerPlan {
     pub matching: Option<MatchingRows>,
     /// Where constants go to a server encrypted: they, in the order of [`ComputedCondition::inner`](super::ComputedCondition::inner).
     pub constants: Vec<i64>,
+    /// Where flags of ranks are chosen in each chunk: what he finds for each of [`ProductsTask::choices`](super::ProductsTask::choices).
+    pub ranks: Vec<RanksQuery>,
     /// Where he finds places of the order in rounds first. The plan is that of a last round like any; the true one hangs on what the others find.
     pub search: Option<Search>,
     /// Where he answers on a sorted run: which blocks he opens. With [`OwnerPlan::cells`] its segments and rows are the cells, else its rows are

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::computed::ComputedCondition;
 use super::predicate::Predicate;
+use super::ranks::Choices;
 use crate::encoding::EncodingId;
 
 /// Sums over the rows of products of encoded columns. Rows for which the plan's predicate does not hold, and deleted ones, count as 0.
@@ -22,6 +23,9 @@ pub struct ProductsTask {
     pub max_groups: u64,
     /// Encoded columns (layout `slots`, one prime, one ring and one secret), which factors and sums name by their places here.
     pub columns: Vec<EncodingId>,
+    /// Columns of the same kind that are others in each chunk, which factors name by two places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choices>,
     /// Conditions on clear columns, which factors name by their places here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masks: Vec<Predicate>,
@@ -45,6 +49,8 @@ pub struct ProductsTask {
 pub enum Factor {
     /// Sum of two.
     Add(Box<Factor>, Box<Factor>),
+    /// What is chosen for each chunk, at the second place of [`Choices::of_chunks`] in the first one of [`ProductsTask::choices`].
+    Chosen(usize, usize),
     /// The encoded column at this place of [`ProductsTask::columns`].
     Column(usize),
     /// The condition [`ProductsTask::computed`].
@@ -95,7 +101,7 @@ impl Factor {
     /// The degree of the result in the secret. `earlier` has those of the factors before.
     pub fn degree(&self, earlier: &[usize]) -> usize {
         match self {
-            Self::Column(_) | Self::Computed => 1,
+            Self::Chosen(..) | Self::Column(_) | Self::Computed => 1,
             Self::Constant(_) | Self::Mask(_) | Self::Number(_) => 0,
             Self::Earlier(number) => earlier.get(*number).copied().unwrap_or_default(),
             Self::Add(left, right) | Self::Sub(left, right) => {
@@ -145,6 +151,23 @@ impl ProductsTask {
     /// The highest power of a ring element's number that factors name: then the slots of sums are read one by one, where otherwise they are added up.
     pub fn highest_power(&self) -> Option<u8> {
         self.factors.iter().filter_map(Factor::highest_power).max()
+    }
+
+    /// A column that it reads.
+    pub fn first_column(&self) -> Option<EncodingId> {
+        let chosen = || self.choices.iter().find_map(|choices| choices.among.first());
+        self.columns.first().or_else(chosen).copied()
+    }
+
+    /// How many encoded columns factors and sums name; what is chosen in each chunk is one.
+    pub fn operand_count(&self) -> usize {
+        self.columns.len() + self.choices.iter().map(|choices| choices.of_chunks.len()).sum::<usize>()
+    }
+
+    /// The place among all operands, behind [`ProductsTask::columns`], of what is chosen for each chunk.
+    pub fn place_of_chosen(&self, choices: usize, place: usize) -> usize {
+        let before = self.choices.iter().take(choices).map(|choices| choices.of_chunks.len());
+        self.columns.len() + before.sum::<usize>() + place
     }
 
     /// The degree of each factor.

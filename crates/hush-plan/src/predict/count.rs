@@ -166,7 +166,7 @@ pub(super) fn products(
     shape: &TableShape,
     groups: u64,
 ) -> Result<Counted, PlanError> {
-    let first = task.columns.first().copied().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
+    let first = task.first_column().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
     let (_, sizes) = find(encodings, first)?;
     let mut counted = Counted::default();
     let residues = sizes.residues();
@@ -186,7 +186,7 @@ pub(super) fn products(
     let has_keys = !task.keys.is_empty();
     let of_masks = used.iter().filter_map(|factor| degrees.get(*factor)).map(|degree| *degree as u64 + 1);
     let of_masks: u64 = if has_keys { of_masks.sum() } else { 0 };
-    let columns = task.columns.len() as u64;
+    let columns = task.operand_count() as u64;
     // A mask is encoded in slots, and evaluated.
     let of_rows = if has_keys { groups } else { u64::from(plan.predicate.is_some()) };
     let transforms = (task.masks.len() as u64 + of_rows) * (1 + sizes.limbs);
@@ -283,7 +283,8 @@ fn computed_work(condition: &ComputedCondition, sizes: &Sizes) -> (Work, Work) {
 /// Products of residues for one place of a factor.
 fn factor_products(factor: &Factor, degrees: &[usize]) -> u64 {
     match factor {
-        Factor::Column(_)
+        Factor::Chosen(..)
+        | Factor::Column(_)
         | Factor::Computed
         | Factor::Constant(_)
         | Factor::Earlier(_)

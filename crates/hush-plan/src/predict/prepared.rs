@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What parts send in the place of rows, because it was prepared when they were written: cells of cubes, pieces of sorted runs.
 
+use hush_params::size::CHUNK_ROWS;
+
 use super::Work;
 use crate::plan::RunRead;
-use crate::quantity::Quantity;
-use crate::run::{BLOCK_ROWS, NumberedRun, RunColumn, RunForm, RunShape};
+use crate::quantity::{Quantity, RANK_FLAGS};
+use crate::run::{NumberedRun, RunColumn, RunForm, RunShape};
 
 /// Number of cells and of lanes before the cells of an answer.
 const CELLS_HEAD_BYTES: u64 = 5;
@@ -16,6 +18,8 @@ const PIECE_ENTRY_BYTES: u64 = 12;
 /// Bits of a segment's block, rows and group in an index, and of the number of a row.
 const SEGMENT_BITS: u64 = 46;
 const ROW_BITS: u64 = 19;
+/// Bits of the place of a block in the order of a chunk.
+const BLOCK_PLACE_BITS: u64 = 16;
 /// Bits of a text of usual length and of its length.
 const TEXT_BITS: u64 = 8 * (4 + 16);
 /// Bytes of nonce and authentication of a seal.
@@ -51,11 +55,17 @@ impl RunSize {
         let (within, held) = shape.columns.split_at(shape.within.min(shape.columns.len()));
         let by = shape.by().map_or(0, expected_bits);
         let row_bits = bits(held) + if shape.has_numbers { ROW_BITS } else { 0 };
-        let blocks = rows.div_ceil(u64::from(BLOCK_ROWS));
+        let blocks = rows.div_ceil(shape.block_rows().into());
         let sums: u64 = shape.lanes.iter().skip(1).map(|lane| u64::from(lane.bits)).sum();
-        let index_bits = (blocks + groups) * (by + SEGMENT_BITS + sums) + groups * (bits(within) + by);
+        let index_bits = match shape.by_chunk {
+            true => {
+                blocks * (by + BLOCK_PLACE_BITS)
+                    + rows.div_ceil(CHUNK_ROWS.into()) * 8 * u64::from(RANK_FLAGS)
+            }
+            false => (blocks + groups) * (by + SEGMENT_BITS + sums) + groups * (bits(within) + by),
+        };
         let bytes = |bits: u64| u32::try_from(bits.div_ceil(8) + SEAL_BYTES).unwrap_or(u32::MAX);
-        let block_bytes = bytes(row_bits * rows.min(u64::from(BLOCK_ROWS)));
+        let block_bytes = bytes(row_bits * rows.min(shape.block_rows().into()));
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         Self { index_bytes: bytes(index_bits), blocks, block_bytes }
     }

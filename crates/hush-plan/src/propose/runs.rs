@@ -48,6 +48,7 @@ fn of_query(workload: &Workload<'_>, query: &Query) -> Vec<Run> {
             within: within.to_vec(),
             sum: sum.to_vec(),
             cover: cover.to_vec(),
+            by_chunk: false,
         };
         let mut tried: Vec<Run> = sums.iter().filter(|_| parted).map(|sum| run(&others, sum, &[])).collect();
         // As rows, with all that is read in the run. Of few values each has too many rows.

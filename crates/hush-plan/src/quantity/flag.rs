@@ -24,6 +24,8 @@ pub enum FlagOf {
     Date(DateFlag),
     /// Where a digit of the value's place is large enough.
     Digit(DigitFlag),
+    /// Where one of the flags of the value's rank is set, by its place in an order that each chunk has of its own ([`super::RankFlag`]).
+    Ranked(u8),
     /// Where the value is this text.
     Text(String),
 }
@@ -128,6 +130,7 @@ impl Flag {
                 };
                 format!("the flag of {column} from {part} {least} on")
             }
+            FlagOf::Ranked(place) => format!("flag {place} of the rank of {column} in its chunk"),
             FlagOf::Text(text) => format!("the flag {text:?} of {column}"),
         }
     }

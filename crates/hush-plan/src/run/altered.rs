@@ -14,6 +14,7 @@ pub fn after(schema: &Schema, run: &Run, alteration: &Alteration) -> Option<Run>
         within: run.within.iter().map(name_after).collect::<Option<_>>()?,
         sum: sums_after(schema, &run.sum, alteration)?,
         cover: run.cover.iter().filter_map(name_after).collect(),
+        by_chunk: run.by_chunk,
     })
 }
 

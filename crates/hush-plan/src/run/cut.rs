@@ -39,9 +39,7 @@ pub(super) fn cuts_of(column: &RunColumn, expr: &Expr) -> Option<Vec<Cut>> {
             Some(cuts.collect::<Option<Vec<_>>>()?.concat())
         }
         Expr::Like { any: false, expr, pattern, escape_char: None, .. } if is_column(expr) => {
-            let Expr::Value(pattern) = bare(pattern) else { return None };
-            let Value::SingleQuotedString(pattern) = &pattern.value else { return None };
-            of_prefix(column, &unescaped(pattern))
+            if column.form == RunForm::Texts { cuts_of_prefix(pattern) } else { None }
         }
         _ => None,
     }
@@ -88,10 +86,14 @@ fn double(literal: &Expr) -> Option<f64> {
     }
 }
 
-/// The texts that begin with the text before a `%` at the end; all others of LIKE's characters are none of ours.
-fn of_prefix(column: &RunColumn, pattern: &str) -> Option<Vec<Cut>> {
+/// The cuts before and behind the texts that begin with the text before a `%` at the end of a pattern, or the first alone where nothing lies behind; all
+/// others of LIKE's characters are none of ours.
+pub(crate) fn cuts_of_prefix(pattern: &Expr) -> Option<Vec<Cut>> {
+    let Expr::Value(pattern) = bare(pattern) else { return None };
+    let Value::SingleQuotedString(pattern) = &pattern.value else { return None };
+    let pattern = unescaped(pattern);
     let prefix = pattern.strip_suffix('%')?;
-    if column.form != RunForm::Texts || prefix.is_empty() || prefix.contains(['%', '_', '\\']) {
+    if prefix.is_empty() || prefix.contains(['%', '_', '\\']) {
         return None;
     }
     let before = |text: String| Cut { at: Key::Text(text), behind: false };

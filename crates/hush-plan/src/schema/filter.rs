@@ -2,7 +2,13 @@
 //! Conditions and measures as a schema declares them: what a server evaluates on ciphertexts without keys.
 
 use super::cube::{CubeFault, Dimension, Grain};
-use super::{Protection, Purpose, Schema};
+use super::units::column_bounds;
+use super::{Column, ColumnType, Protection, Purpose, Schema};
+
+/// Most values of a digit of a column's values.
+pub(crate) const MAX_BASE: u64 = 64;
+/// Most digits.
+pub(crate) const MAX_DIGITS: u32 = 4;
 
 /// A fault of a condition or a measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +52,9 @@ pub enum FilterFault {
         column: String,
     },
     /// A text without its values.
-    #[error("{column} is a text: list its values, filter = [{{ column = \"{column}\", values = [\"…\"] }}]")]
+    #[error(
+        "{column} is a text without values: list its values, filter = [{{ column = \"{column}\", values = [\"…\"] }}], or name it alone for conditions by ranks, filter = [\"{column}\"]"
+    )]
     NoValues {
         /// The column.
         column: String,
@@ -93,7 +101,29 @@ pub enum FilterFault {
     },
 }
 
+impl Column {
+    /// Whether conditions on its values are by ranks in chunks: it has more values than digits tell, or is a sealed text, of which any may come.
+    pub(crate) fn is_ranked(&self) -> bool {
+        let count = |bounds: super::UnitRange| bounds.high.abs_diff(bounds.low).saturating_add(1);
+        match self.protect {
+            Protection::Encrypt if self.is_approximate() => false,
+            Protection::Encrypt => {
+                column_bounds(self).is_some_and(|bounds| count(bounds) > MAX_BASE.pow(MAX_DIGITS).into())
+            }
+            Protection::Seal => matches!(self.kind, ColumnType::Category | ColumnType::Text),
+            Protection::Clear | Protection::Decide | Protection::Drop | Protection::JoinKey => false,
+        }
+    }
+}
+
 impl Schema {
+    /// The columns for conditions by ranks in chunks.
+    pub(crate) fn ranked(&self) -> impl Iterator<Item = &Column> {
+        let by_value = self.all_filters().into_iter().filter(|filter| filter.grain == Grain::Each);
+        let column = |filter: Dimension| self.columns.iter().find(|column| column.name == filter.column);
+        by_value.filter_map(column).filter(|column| column.is_ranked())
+    }
+
     /// The columns that conditions may be on: those declared, and behind them those of columns that are encrypted for it.
     pub fn all_filters(&self) -> Vec<Dimension> {
         let hidden = self.protected(Protection::Encrypt);

@@ -19,7 +19,7 @@ use crate::error::PlanError;
 use crate::filter::{Asked, FilterShape, OTHER_SUMS, Space, compile};
 use crate::leakage::{list, numbered};
 use crate::limits::{Facet, WayName};
-use crate::plan::{FilteredSum, FilteredSums, OwnQuery, OwnerPlan, ProductsTask, Search, Task};
+use crate::plan::{FilteredSum, FilteredSums, OwnQuery, OwnerPlan, ProductsTask, RanksQuery, Search, Task};
 use crate::quantity::{Digits, Quantity};
 use crate::report::Cost;
 use crate::schema::Schema;
@@ -79,6 +79,7 @@ fn propose(case: &Case<'_>, hides: bool) -> Result<Proposal, String> {
     let shape = FilterShape::of(declared).ok().filter(|shape| !shape.is_empty());
     let shape = shape.ok_or("the schema declares no filter")?.of_table(declared, &measured(case));
     let (schema, named) = (&*declared.with_derived(), named(declared, case.query));
+    let shape = shape.cut_by(&named);
     let declared = &Declared { schema, shape: &shape, named: &named };
     sums_of_cells(case, declared, hides).or_else(|why| {
         matching::propose(case, declared, hides).map_err(|not_found| match why == OTHER_SUMS {
@@ -112,11 +113,12 @@ fn sums_of_cells(case: &Case<'_>, declared: &Declared<'_>, hides: bool) -> Resul
     let in_limbs: Vec<(&Quantity, Digits)> = in_limbs(case).collect();
     let read = cells::sums(&mut products, &filtered, (&shape, &cells_query), &in_limbs)?;
     let Space { degree, .. } = products.space()?;
+    let (ranks, clear_bytes) = (products.ranks(), products.bytes_of_ranks());
     let (task, phases, mut cost) = products.finish()?;
     let sums = read.into_iter().zip(phases).map(|(sum, phase_log2)| FilteredSum { phase_log2, ..sum });
     let sums = sums.collect();
     let task = with_keys(case, (task, degree as u64), &keys, &mut cost);
-    let tells = tells(&task, &keys, search.as_ref());
+    let tells = tells(&task, &keys, search.as_ref()).into_iter().chain(shows_ranks(&task, &ranks)).collect();
     let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
     let keyed = keyed(&task);
     let rounds = search.as_ref().map_or_else(String::new, |search| format!(", in {} rounds", search.rounds));
@@ -128,6 +130,7 @@ fn sums_of_cells(case: &Case<'_>, declared: &Declared<'_>, hides: bool) -> Resul
         search,
         filtered: Some(FilteredSums { by, measured, keys, sums, is_masked }),
         constants,
+        ranks,
         bounds,
         final_sql: grouped.final_sql,
         ..OwnerPlan::default()
@@ -139,8 +142,20 @@ fn sums_of_cells(case: &Case<'_>, declared: &Declared<'_>, hides: bool) -> Resul
         filter,
         owner,
         cost,
-        clear_bytes: 0,
+        clear_bytes,
         tells,
+    })
+}
+
+/// What the server learns from flags that are chosen for each chunk, and from finding them.
+fn shows_ranks<'t>(task: &'t ProductsTask, ranks: &'t [RanksQuery]) -> impl Iterator<Item = String> + 't {
+    task.choices.iter().zip(ranks).map(|(choices, query)| {
+        let ids: Vec<u32> = choices.among.iter().map(|id| id.0).collect();
+        let (flags, ids, run) = (choices.of_chunks.len(), numbered(&ids), query.number);
+        format!(
+            "that {flags} of encoded columns {ids} are combined, others in each chunk and in an order that only you know; that blocks of run {run} are read, as many \
+             of each chunk as the condition has bounds; when the same are chosen and read again"
+        )
     })
 }
 
@@ -172,7 +187,8 @@ fn tells(task: &ProductsTask, keys: &[String], search: Option<&Search>) -> Vec<S
     let masks = task.masks.iter().map(|condition| format!("which rows match {condition}, within that"));
     let groups = (!keys.is_empty())
         .then(|| format!("that rows are grouped by {}, and the size of each group", list(keys)));
-    std::iter::once(combined).chain(masks).chain(groups).collect()
+    let combined = (!task.columns.is_empty()).then_some(combined);
+    combined.into_iter().chain(masks).chain(groups).collect()
 }
 
 /// The question as conditions and cells, and how places of the order are searched for, where they are.

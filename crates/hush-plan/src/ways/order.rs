@@ -25,7 +25,10 @@ pub(super) fn plan(case: &Case<'_>, _: &[Proposal]) -> Result<Vec<Proposal>, Pla
     let runs = case.schema.all_runs();
     let proposals = case.shape.runs.iter().filter_map(|(number, spread)| {
         let run = runs.get(spread.place)?;
-        let shape = &RunShape::of(case.schema, run).ok()?.in_order(&spread.numbered)?;
+        let shape = &RunShape::of(case.schema, run)
+            .ok()?
+            .in_order(&spread.numbered)
+            .filter(|shape| !shape.by_chunk)?;
         let (query, rows) = (case.query, case.catalog.rows());
         let asking = Asking { schema: case.schema, place: spread.place, run, shape, query, rows };
         let found = match asking.on_segments() {

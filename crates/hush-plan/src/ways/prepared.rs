@@ -61,7 +61,9 @@ pub(super) fn why_not(case: &Case<'_>, name: WayName) -> Option<String> {
     let (what, is_declared, is_stored) = match name {
         WayName::Cube => ("cube", !schema.cubes.is_empty(), !shape.cubes.is_empty()),
         WayName::Group => ("group", !schema.all_groups().is_empty(), catalog.quantities().any(is_in_cells)),
-        WayName::Order => ("sorted run", !schema.all_runs().is_empty(), !shape.runs.is_empty()),
+        WayName::Order => {
+            ("sorted run", schema.all_runs().iter().any(|run| !run.by_chunk), !shape.runs.is_empty())
+        }
         WayName::Filter | WayName::Sum | WayName::Rows | WayName::Gather | WayName::Fetch => return None,
     };
     let is_summed = name != WayName::Order;

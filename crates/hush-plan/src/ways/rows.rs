@@ -100,6 +100,7 @@ impl<'p, 'a> Bound<'p, 'a> {
             own: None,
             run: None,
             constants: Vec::new(),
+            ranks: Vec::new(),
             search: None,
             cells: None,
             hidden: None,

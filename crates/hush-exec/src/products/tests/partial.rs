@@ -35,6 +35,7 @@ fn every_cut_of_the_parts_gives_the_same_bytes() {
             (Some("\"year\" > 2021"), 3, true),
         ] {
             let task = random_task(&mut random, 2, elements, 63);
+            let task = with_choices(&mut random, task, 6);
             let task = if has_keys { by_year(&task, 50) } else { with_powers(task, &[1, 2], 63) };
             let plan = table.plan(predicate, task.clone());
             let whole = engine.run(&plan).unwrap();

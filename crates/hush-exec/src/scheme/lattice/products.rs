@@ -141,7 +141,7 @@ fn load<'a>(products: &Products, chunk: &ProductChunk<'a>) -> Result<Loaded<'a>,
         let stored = StoredBody { blob: input.blob(*column)?, kind, id, index: input.row.index };
         input.snapshot.body(input.part, &products.ring, stored)
     };
-    let bodies = products.task.columns.iter().map(body).collect::<Result<_, _>>()?;
+    let bodies = chunk.operands.iter().map(body).collect::<Result<_, _>>()?;
     let count = shape.packing.element_count(shape.set, input.row.rows);
     let elements = (0..count).filter_map(|element| masked(products, chunk, element).transpose());
     Ok(Loaded { seed, bodies, elements: elements.collect::<Result<_, _>>()? })

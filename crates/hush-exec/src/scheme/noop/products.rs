@@ -4,7 +4,7 @@
 use arrow::buffer::BooleanBuffer;
 use ethnum::I256;
 use hush_plan::EncodingId;
-use hush_plan::plan::{Factor, ProductSum};
+use hush_plan::plan::{Factor, ProductSum, ProductsTask};
 use rayon::prelude::*;
 
 use super::super::{ChunkInput, DAMAGED, ProductChunk, ProductTotal, Products, RunningProducts};
@@ -54,7 +54,7 @@ impl RunningProducts for PlainProducts {
 
 fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProducts, ExecError> {
     let column = |id: &EncodingId| exact(&chunk.input, *id);
-    let columns = products.task.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let columns = chunk.operands.iter().map(column).collect::<Result<Vec<_>, _>>()?;
     let mut sums = PlainProducts::new(products);
     let degree = products.ring.degree();
     let powers_of = |row: usize| products.powers_of(chunk.number.saturating_add((row / degree) as u32));
@@ -64,7 +64,7 @@ fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProd
     let powers = powers.collect::<Result<Vec<Vec<i64>>, _>>()?;
     let mut add = |row: usize, (values, masks): (&[I256], &[bool])| {
         let powers = powers.get(row / degree).map_or(&[][..], |powers| powers);
-        let found = slot(products, &Operands { columns: values, masks, powers })?;
+        let found = slot(products, &Operands { task: &products.task, columns: values, masks, powers })?;
         for (numbers, more) in sums.0.iter_mut().zip(found) {
             let place = row % numbers.len().max(1);
             let number = numbers.get_mut(place).ok_or(DAMAGED)?;
@@ -91,6 +91,7 @@ fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProd
 
 /// What factors are of in one slot.
 struct Operands<'a> {
+    task: &'a ProductsTask,
     columns: &'a [I256],
     masks: &'a [bool],
     /// Of the number of its ring element.
@@ -113,10 +114,13 @@ fn slot(products: &Products, operands: &Operands<'_>) -> Result<Vec<I256>, ExecE
 }
 
 fn value(factor: &Factor, operands: &Operands<'_>, earlier: &[I256]) -> Result<I256, ExecError> {
-    let Operands { columns, masks, powers } = operands;
+    let Operands { task, columns, masks, powers } = operands;
     let one = |factor| value(factor, operands, earlier);
     let both = |left, right| Ok::<_, ExecError>((one(left)?, one(right)?));
     match factor {
+        Factor::Chosen(choices, place) => {
+            columns.get(task.place_of_chosen(*choices, *place)).copied().ok_or(DAMAGED)
+        }
         Factor::Column(place) => columns.get(*place).copied().ok_or(DAMAGED),
         // There are no keys where nothing is encrypted.
         Factor::Computed => Err(ExecError::NoKeys),

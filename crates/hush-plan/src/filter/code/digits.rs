@@ -31,7 +31,7 @@ impl Code {
                     .map(|(text, number)| Term::Constant(number).times(Term::Stored(self.text(text))));
                 vec![Term::sum(weighed)]
             }
-            Values::Condition { .. } => Vec::new(),
+            Values::Condition { .. } | Values::Ranks(_) => Vec::new(),
         }
     }
 
@@ -49,7 +49,7 @@ impl Code {
                 let is_value = place < *count && digits.iter().zip(found).all(is_of_it);
                 is_value.then(|| CodeValue::Units(self.low() + i128::from(place)))
             }
-            Values::Condition { .. } => None,
+            Values::Condition { .. } | Values::Ranks(_) => None,
         }
     }
 
@@ -91,7 +91,7 @@ mod tests {
         i64::from(match of {
             FlagOf::Digit(flag) => flag.is_set(units),
             FlagOf::Date(flag) => flag.is_set(units),
-            FlagOf::Text(_) => false,
+            FlagOf::Ranked(_) | FlagOf::Text(_) => false,
         })
     }
 

@@ -7,6 +7,8 @@ use num_bigint::{BigInt, Sign};
 use sqlparser::ast::{BinaryOperator, Expr, Value};
 
 use crate::filter::code::{Code, Places};
+use crate::plan::{Cut, Key};
+use crate::run::cuts_of_prefix;
 use crate::schema::ColumnType;
 use crate::sql::{CalendarPart, bare, column_name, constant_number, constant_units};
 
@@ -72,7 +74,7 @@ fn part_compared(
     op: &BinaryOperator,
     constant: &Expr,
 ) -> Option<Vec<Places>> {
-    if code.kind != ColumnType::Date || code.count() > MAX_DAYS {
+    if code.kind != ColumnType::Date || code.is_ranked() || code.count() > MAX_DAYS {
         return None;
     }
     let kind = match part {
@@ -124,8 +126,12 @@ pub(in crate::filter) fn place_of(code: &Code, literal: &Expr) -> Option<u64> {
 fn compared(code: &Code, op: &BinaryOperator, literal: &Expr) -> Option<Vec<Places>> {
     let last = code.count() - 1;
     // How many places lie below the literal, and how many at it or below.
-    let (below, up_to) = match code.is_ordered() {
-        false => {
+    let (below, up_to) = match (code.cuts(), code.is_ordered()) {
+        (Some(cuts), _) => {
+            let [before, behind] = cuts_around(code.kind, literal)?;
+            (places_below(cuts, &before)?, places_below(cuts, &behind)?)
+        }
+        (None, false) => {
             let place = code.place_of_text(text_of(literal)?);
             let equal = place.map(|place| (place, place)).into_iter().collect();
             return match op {
@@ -134,7 +140,7 @@ fn compared(code: &Code, op: &BinaryOperator, literal: &Expr) -> Option<Vec<Plac
                 _ => None,
             };
         }
-        true => {
+        (None, true) => {
             let (units, is_exact) = floor_of(code.kind, literal)?;
             let place = units.saturating_sub(code.low());
             let clamped = |count: i128| count.clamp(0, i128::from(last) + 1) as u64;
@@ -153,6 +159,34 @@ fn compared(code: &Code, op: &BinaryOperator, literal: &Expr) -> Option<Vec<Plac
         BinaryOperator::GtEq => others(&first(below), last),
         _ => return None,
     })
+}
+
+/// The places of the texts that match a pattern, of a column by ranks.
+pub(super) fn like(code: &Code, pattern: &Expr) -> Option<Vec<Places>> {
+    let cuts = code.cuts().filter(|_| text_of(pattern).is_some())?;
+    let (first, end) = match &*cuts_of_prefix(pattern)? {
+        [first] => (places_below(cuts, first)?, code.count()),
+        [first, end] => (places_below(cuts, first)?, places_below(cuts, end)?),
+        _ => return None,
+    };
+    Some(vec![(first, end - 1)])
+}
+
+/// How many places between cuts lie below one of them.
+fn places_below(cuts: &[Cut], cut: &Cut) -> Option<u64> {
+    Some(cuts.binary_search(cut).ok()? as u64 + 1)
+}
+
+/// The cuts before and behind the values that are equal to a literal; the same where none is. `None` for a literal of another kind.
+pub(in crate::filter) fn cuts_around(kind: ColumnType, literal: &Expr) -> Option<[Cut; 2]> {
+    let (at, is_exact) = match kind {
+        ColumnType::Category | ColumnType::Text => (Key::Text(text_of(literal)?.to_owned()), true),
+        _ => {
+            let (units, is_exact) = floor_of(kind, literal)?;
+            (Key::Number(units), is_exact)
+        }
+    };
+    Some([Cut { at: at.clone(), behind: !is_exact }, Cut { at, behind: true }])
 }
 
 /// The greatest value up to a literal, in units, and whether it is the literal.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 mod hidden;
+mod ranked;
 
 use std::collections::BTreeMap;
 
@@ -100,6 +101,7 @@ fn is_true(condition: &Expr, row: &Row) -> Option<bool> {
 fn evaluate(term: &Term, known: &BTreeMap<Quantity, i64>, masks: &[bool]) -> i64 {
     let of = |term: &Term| evaluate(term, known, masks);
     match term {
+        Term::Chosen(flag) => unreachable!("{flag:?}"),
         Term::Clear(mask) => i64::from(masks[*mask]),
         Term::Computed(integer) | Term::Constant(integer) => *integer,
         Term::Stored(quantity) => known[quantity],

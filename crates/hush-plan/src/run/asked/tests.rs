@@ -25,7 +25,7 @@ fn stays() -> Schema {
 
 fn run(by: &str, within: &[&str], sum: &[&str], cover: &[&str]) -> Run {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Run { by: by.to_owned(), within: names(within), sum: names(sum), cover: names(cover) }
+    Run { by: by.to_owned(), within: names(within), sum: names(sum), cover: names(cover), by_chunk: false }
 }
 
 fn charges() -> Run {

@@ -27,6 +27,7 @@ impl Reader<'_> {
                 within: names("within")?,
                 sum: names("sum")?,
                 cover: names("cover")?,
+                by_chunk: false,
             })
         };
         items.iter().map(run).collect()

@@ -4,7 +4,7 @@
 use hush_params::{noise, size};
 
 use super::products::{MAX_ELEMENTS, Products};
-use super::{Declared, MAX_SUMS, in_limbs, keyed};
+use super::{Declared, MAX_SUMS, in_limbs, keyed, shows_ranks};
 use crate::error::PlanError;
 use crate::fetch;
 use crate::filter::{Matching, Term, matching};
@@ -80,6 +80,7 @@ fn with_elements(case: &Case<'_>, found: &Matching, elements: u64) -> Result<Pro
     }
     let weighed = factors(&mut products, found, most)?;
     sums(&mut products, found, &weighed)?;
+    let (ranks, clear_bytes) = (products.ranks(), products.bytes_of_ranks());
     let (task, phases, cost) = products.finish()?;
     let rows = MatchingRows {
         most,
@@ -97,17 +98,18 @@ fn with_elements(case: &Case<'_>, found: &Matching, elements: u64) -> Result<Pro
     Ok(Proposal {
         name: WayName::Filter,
         what,
-        tells: tells(&task, most),
+        tells: tells(&task, most).into_iter().chain(shows_ranks(&task, &ranks)).collect(),
         task: Task::Products(task),
         filter: found.filter.clone(),
         owner: OwnerPlan {
             own: Some(own_query(case, &rows)),
             matching: Some(rows),
             constants,
+            ranks,
             ..OwnerPlan::default()
         },
         cost,
-        clear_bytes: 0,
+        clear_bytes,
     })
 }
 
@@ -193,7 +195,8 @@ fn tells(task: &ProductsTask, most: u8) -> Vec<String> {
     let again = format!(
         "that rows which match come back; if more than {most} of them share a slot, a second question says about how many"
     );
-    std::iter::once(combined).chain(masks).chain([again]).collect()
+    let combined = (!task.columns.is_empty()).then_some(combined);
+    combined.into_iter().chain(masks).chain([again]).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,12 @@
 use hush_params::{ParamSet, noise, size};
 
 use crate::conditions::predicate;
-use crate::filter::{Computed, Inner, MAX_CONSTANTS, Space, Term, chain_of_constants, mask_log2, space_of};
-use crate::plan::{ComputedCondition, Factor, Predicate, ProductSum, ProductsTask};
+use crate::filter::{
+    Computed, Inner, MAX_CONSTANTS, Operand, Space, Term, chain_of_constants, mask_log2, rank_flags, space_of,
+};
+use crate::plan::{
+    Choices, ChosenFlag, ChosenOf, ComputedCondition, Factor, Predicate, ProductSum, ProductsTask, RanksQuery,
+};
 use crate::quantity::Quantity;
 use crate::report::Cost;
 use crate::ways::{Case, cost};
@@ -18,6 +22,15 @@ pub(super) const MAX_ELEMENTS: u64 = 1024;
 /// Characters of so many bytes in base64.
 const fn encoded_bytes(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
+}
+
+/// The flags of a column's rank.
+struct Ranked<'c> {
+    column: String,
+    place: usize,
+    number: u32,
+    among: Vec<&'c PrivateEncoding>,
+    flags: Vec<ChosenOf>,
 }
 
 /// A sum as it is read.
@@ -35,7 +48,10 @@ pub(super) struct Products<'a, 'c> {
     masks: Vec<Predicate>,
     /// Encodings in the order in which factors name them.
     columns: Vec<&'c PrivateEncoding>,
+    ranked: Vec<Ranked<'c>>,
     set: Option<&'static ParamSet>,
+    /// The secret of all of them.
+    secret: Option<&'c str>,
     computed: Option<ComputedCondition>,
     /// log2 of the bound on its phase.
     computed_log2: f64,
@@ -46,6 +62,15 @@ pub(super) struct Products<'a, 'c> {
     pub(super) elements: u64,
 }
 
+impl Ranked<'_> {
+    /// What a plan has of it, of the length that it will have: nothing is chosen yet.
+    fn choices(&self, chunks: usize) -> Choices {
+        let mut among: Vec<EncodingId> = self.among.iter().map(|encoding| encoding.public.id).collect();
+        among.sort_unstable();
+        Choices { among, of_chunks: vec!["A".repeat(encoded_bytes(chunks)); self.flags.len()] }
+    }
+}
+
 impl<'a, 'c> Products<'a, 'c> {
     /// A task with these clear conditions within factors. It is masked if rows are left out besides.
     pub(super) fn new(case: &'a Case<'c>, is_masked: bool, masks: &[Expr]) -> Self {
@@ -54,7 +79,9 @@ impl<'a, 'c> Products<'a, 'c> {
             is_masked,
             masks: masks.iter().map(predicate).collect(),
             columns: Vec::new(),
+            ranked: Vec::new(),
             set: None,
+            secret: None,
             computed: None,
             computed_log2: 0.0,
             factors: Vec::new(),
@@ -69,31 +96,98 @@ impl<'a, 'c> Products<'a, 'c> {
         if let Some(place) = self.columns.iter().position(|known| known.quantity == *quantity) {
             return Ok(place);
         }
+        let encoding = self.encoding(quantity)?;
+        self.columns.push(encoding);
+        Ok(self.columns.len() - 1)
+    }
+
+    /// The encoding of a quantity, as [`Products::place`] has it.
+    fn encoding(&mut self, quantity: &Quantity) -> Result<&'c PrivateEncoding, String> {
         let found = self.case.catalog.filtered(quantity);
         let is_whole = |id: EncodingId| self.case.shape.lacking.get(&id).is_none_or(Vec::is_empty);
         let (encoding, set) = found
             .filter(|(encoding, _)| is_whole(encoding.public.id))
             .ok_or_else(|| format!("some part of the table does not have {}", quantity.describe()))?;
-        let is_alike = self.columns.first().is_none_or(|first| first.secret_id == encoding.secret_id);
+        let is_alike = *self.secret.get_or_insert(&encoding.secret_id) == encoding.secret_id;
         if !is_alike || self.set.is_some_and(|known| known != set) {
             return Err("its columns are not in one ring, under one secret".to_owned());
         }
         self.set = Some(set);
-        self.columns.push(encoding);
-        Ok(self.columns.len() - 1)
+        Ok(encoding)
+    }
+
+    /// What is chosen in each chunk for a flag of a rank.
+    fn chosen(&mut self, flag: &ChosenFlag) -> Result<Factor, String> {
+        let ChosenFlag { column, of } = flag;
+        let known = self.ranked.iter().position(|ranked| ranked.column == *column);
+        let choices = match known {
+            Some(known) => known,
+            None => {
+                let ranked = self.ranked(column)?;
+                self.ranked.push(ranked);
+                self.ranked.len() - 1
+            }
+        };
+        let flags = &mut self.ranked[choices].flags;
+        let place = flags.iter().position(|known| known == of).unwrap_or_else(|| {
+            flags.push(of.clone());
+            flags.len() - 1
+        });
+        Ok(Factor::Chosen(choices, place))
+    }
+
+    /// The flags of a column's rank, if the table has them everywhere, with the order of each chunk.
+    fn ranked(&mut self, column: &str) -> Result<Ranked<'c>, String> {
+        let among = rank_flags(column).map(|flag| self.encoding(&flag)).collect::<Result<_, _>>()?;
+        let runs = self.case.schema.all_runs();
+        let place = runs.iter().position(|run| run.by_chunk && run.by == column);
+        let spread = self.case.shape.runs.iter().find(|(_, spread)| Some(spread.place) == place);
+        let spread = spread.filter(|(_, spread)| spread.parts.iter().all(Option::is_some));
+        let (number, spread) = spread.ok_or_else(|| {
+            format!("some part of the table does not have the order of {column} in its chunks, or has deleted rows")
+        })?;
+        Ok(Ranked {
+            column: column.to_owned(),
+            place: spread.place,
+            number: *number,
+            among,
+            flags: Vec::new(),
+        })
+    }
+
+    /// What is to be found before the plan is sent.
+    pub(super) fn ranks(&self) -> Vec<RanksQuery> {
+        let query = |ranked: &Ranked<'_>| {
+            let Ranked { place, number, flags, .. } = ranked;
+            RanksQuery { place: *place, number: *number, flags: flags.clone() }
+        };
+        self.ranked.iter().map(query).collect()
+    }
+
+    /// Bytes that come before it can be sent: of the order of each chunk the index, and a block for each bound.
+    pub(super) fn bytes_of_ranks(&self) -> u64 {
+        let of_query = |query: RanksQuery| {
+            let cuts = query.cuts().len() as u64;
+            let parts = self.case.shape.runs.get(&query.number).map(|spread| &spread.parts);
+            let sizes = parts.into_iter().flatten().flatten();
+            let chunks = self.case.shape.chunks().len() as u64;
+            let largest = sizes.clone().map(|size| u64::from(size.block_bytes)).max().unwrap_or(0);
+            sizes.map(|size| u64::from(size.index_bytes)).sum::<u64>() + cuts * chunks * largest
+        };
+        self.ranks().into_iter().map(of_query).sum()
     }
 
     /// A polynomial as a factor of what the table has.
     pub(super) fn bind(&mut self, term: &Term) -> Result<Factor, String> {
         let mut failed = None;
-        let mut place = |quantity: &Quantity| match self.place(quantity) {
-            Ok(place) => Some(place),
-            Err(error) => {
-                failed.get_or_insert(error);
-                None
-            }
+        let mut operand = |operand: Operand<'_>| {
+            let found = match operand {
+                Operand::Chosen(flag) => self.chosen(flag),
+                Operand::Stored(quantity) => self.place(quantity).map(Factor::Column),
+            };
+            found.map_err(|error| failed.get_or_insert(error).clone()).ok()
         };
-        let bound = term.bind(&mut place);
+        let bound = term.bind(&mut operand);
         bound.ok_or_else(|| failed.unwrap_or_default())
     }
 
@@ -133,8 +227,7 @@ impl<'a, 'c> Products<'a, 'c> {
             inner.push(places);
             constants.extend(of_sum);
         }
-        let secret = self.columns.first().map(|encoding| &encoding.secret_id);
-        let has_keys = secret.is_some_and(|secret| self.case.shape.constant_keys.contains(secret));
+        let has_keys = self.secret.is_some_and(|secret| self.case.shape.constant_keys.contains(secret));
         let is_of_first = self.case.shape.domains.iter().all(|domain| *domain == 0);
         let chain = self.set.and_then(chain_of_constants).filter(|_| has_keys && is_of_first);
         let (name, chain) = chain.ok_or("the table has no keys for encrypted constants")?;
@@ -184,6 +277,11 @@ impl<'a, 'c> Products<'a, 'c> {
         let most = (self.elements as f64).log2();
         let mut task = ProductsTask {
             columns: self.columns.iter().map(|encoding| encoding.public.id).collect(),
+            choices: self
+                .ranked
+                .iter()
+                .map(|ranked| ranked.choices(self.case.shape.chunks().len()))
+                .collect(),
             masks: self.masks,
             computed: self.computed,
             factors: self.factors,
@@ -192,8 +290,7 @@ impl<'a, 'c> Products<'a, 'c> {
         };
         let degree = self.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
         // Keys are of the first domain's secret.
-        let secret = self.columns.first().map(|encoding| &encoding.secret_id);
-        let highest = secret.and_then(|secret| self.case.shape.powers.get(secret));
+        let highest = self.secret.and_then(|secret| self.case.shape.powers.get(secret));
         let highest = highest.map_or(0, |highest| *highest as usize);
         let is_of_first = self.case.shape.domains.iter().all(|domain| *domain == 0);
         task.relinearised = degree > 1 && degree <= highest && is_of_first;

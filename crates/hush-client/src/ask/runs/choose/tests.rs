@@ -25,7 +25,7 @@ fn run() -> PartRun {
     let values = Values::I64((0..12 * 512).map(|row| row * 7919 % 6151).collect());
     let columns = vec![Some(ColumnData::Units(TypedColumn { values, valid: None }))];
     let batch = RowBatch { first_row: 0, rows: 12 * 512, columns };
-    maker.add(RunPlan::of(&half).rows(&half.schema, &batch).unwrap());
+    maker.add(RunPlan::of(&half).rows(&half.schema, &batch, &[]).unwrap());
     let made = maker.cut().unwrap();
     let (_, shape) = shape_of(&half, 0).unwrap();
     let stored = made.runs.first().unwrap();

@@ -49,7 +49,7 @@ fn run(rows: &[Row]) -> (PartRun, BTreeMap<u32, BlockRows>) {
     };
     let columns = vec![column(&|row| row.1), column(&|row| Some(row.2)), column(&|row| Some(row.0))];
     let batch = RowBatch { first_row: 0, rows: rows.len(), columns };
-    maker.add(RunPlan::of(&half).rows(&half.schema, &batch).unwrap());
+    maker.add(RunPlan::of(&half).rows(&half.schema, &batch, &[]).unwrap());
     let made = maker.cut().unwrap();
     let (_, shape) = shape_of(&half, 0).unwrap();
     let (stored, blocks) = (&made.runs[0], rows.len().div_ceil(512) as u32);
