@@ -67,7 +67,7 @@ pub enum FilterFault {
     },
     /// A number that is sealed, so that nothing bounds it.
     #[error(
-        "{column} is sealed: encrypt it for = [\"filter\"]; of sealed columns texts alone can be compared"
+        "{column} is sealed: encrypt it for = [\"filter\"]; of sealed columns texts alone can be compared, those that filter names"
     )]
     Sealed {
         /// The column.
