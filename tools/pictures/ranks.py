@@ -8,7 +8,7 @@ from . import svg
 ROW, TOP, LEFT = 34, 138, 24
 CONSTANT = 25
 CHUNKS = [[40, 7, 25, 7, 31, 12], [90, 33, 26, 61, 28, 44], [3, 25, 18, 9, 24, 70], [25, 25, 24, 30, 2, 88]]
-#: Values of a digit; the true ones have 19 and 21.
+#: Values of a digit; the true ones have 25 and 26, and each rank two codes.
 BASE = 3
 COLUMNS = [("chunk", 0), ("values (encrypted; bold: below 25)", 70), ("you find", 330), ("flags of the comparison", 430), ("sent: where they stand", 640)]
 
@@ -45,7 +45,7 @@ def draw() -> str:
         width, height, "Ranks in chunks",
         "For the condition x below 25 the owner finds in each chunk how many values lie below 25, and names the flags that compare ranks with this number, in an order that each chunk has of its own.",
     )
-    canvas.text(LEFT, 34, "WHERE x < 25 (chunks of six rows and two digits, here)", 14.5, bold=True)
+    canvas.text(LEFT, 34, "WHERE x < 25 (chunks of six rows, two digits and one code for each rank, here)", 14.5, bold=True)
     canvas.text(LEFT, 58, "Each row stores flags of its rank: how many rows of its chunk have less.", 12.5, svg.SOFT)
     canvas.box(LEFT - 8, 76, width - 2 * LEFT + 16, TOP + ROW * len(CHUNKS) - 96, svg.SAND)
     for words, x in COLUMNS:
@@ -67,5 +67,5 @@ def draw() -> str:
         canvas.text(LEFT + 640, y, places, 12.5, svg.RED, mono=True)
     bottom = TOP + ROW * len(CHUNKS)
     canvas.text(LEFT, bottom + 14, "One block of each chunk's values in order, sealed, comes back for a constant; from it you know how many lie below.", 12.5)
-    canvas.text(LEFT, bottom + 36, "The server sees three numbers for each chunk, in an order that was drawn for it: no constant, and not how many rows lie below.", 12, svg.SOFT)
+    canvas.text(LEFT, bottom + 36, "The server sees three numbers for each chunk, in an order that was drawn for it. One bound says nothing; many tell an order of flags.", 12, svg.SOFT)
     return canvas.finish()

@@ -455,6 +455,12 @@ fn on_cells(
         false => in_round(&by).unwrap_or_else(|| grain::coarsest(schema, query, conditions, by)),
     });
     let by: Vec<Dimension> = by.collect();
+    // The places of a column by ranks are no values.
+    let is_ranked =
+        |by: &Dimension| shape.codes.iter().any(|code| code.column == by.column && code.is_ranked());
+    if by.iter().any(is_ranked) {
+        return None;
+    }
     let mut cube = cells_of(schema, shape, &by)?;
     round.into_iter().for_each(|round| round.mark(&mut cube));
     let declared = Cube { by, sum: schema.all_measures(), max_cell_rows: None };

@@ -133,6 +133,9 @@ pub(crate) fn of_query(
     says.extend_from_slice(tells);
     leakage.hidden.push(match task {
         Task::Aggregate(_) if query.keys.is_empty() => "any encrypted result".to_owned(),
+        Task::Products(task) if !task.choices.is_empty() => {
+            "which rows match an encrypted condition, and any encrypted result".to_owned()
+        }
         Task::Products(_) => {
             "which rows match an encrypted condition, how many, and any encrypted result".to_owned()
         }

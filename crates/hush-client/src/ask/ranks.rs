@@ -44,7 +44,7 @@ impl OwnedTable {
             let orders: Vec<&ChunkOrder> = known.parts.iter().flat_map(|part| part.open.chunks()).collect();
             let chosen = query.flags.iter().map(|flag| {
                 let chosen = (0..).zip(&orders).map(|(chunk, order)| {
-                    let place = order.place_of(number_of(flag, chunk, &known.below)?)?;
+                    let place = order.place_of(number_of(flag, (chunk, order), &known.below)?)?;
                     places.get(usize::from(place)).copied()
                 });
                 let chosen: Vec<u8> = chosen.collect::<Option<_>>().ok_or_else(other)?;
@@ -152,15 +152,19 @@ fn add(moved: &mut Moved, more: Moved) {
 }
 
 /// The number of a flag in a chunk, where so many rows lie below the cuts.
-fn number_of(flag: &ChosenOf, chunk: usize, below: &BTreeMap<Cut, Arc<Vec<u32>>>) -> Option<u8> {
+fn number_of(
+    flag: &ChosenOf,
+    (chunk, order): (usize, &ChunkOrder),
+    below: &BTreeMap<Cut, Arc<Vec<u32>>>,
+) -> Option<u8> {
     let rows = |cut: &Cut| below.get(cut)?.get(chunk).copied();
     let chosen = match flag {
         ChosenOf::Valid => RankFlag::Valid,
-        ChosenOf::AtLeast { cut, digit, next } => RankFlag::at(rows(cut)?, *digit, *next),
+        ChosenOf::AtLeast { cut, digit, next } => RankFlag::at(order.code(rows(cut)?), *digit, *next),
         ChosenOf::Equal { at, digit, next } => {
             let [before, behind] = [false, true].map(|behind| rows(&Cut { at: at.clone(), behind }));
-            let is_there = before? < behind?;
-            (if is_there { RankFlag::at } else { RankFlag::at_none })(before?, *digit, *next)
+            let code = if before? < behind? { order.code(before?) } else { order.spare_code(before?) };
+            RankFlag::at(code, *digit, *next)
         }
     };
     Some(chosen.number())

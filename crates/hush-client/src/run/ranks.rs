@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! chunks: u32
-//! for each chunk its rows: u32, and for each place of a flag the number of the one that stands there: u8
+//! for each chunk its rows: u32, a seed: 32 bytes, and for each place of a flag the number of the one that stands there: u8
 //! for each block, in the order of chunks and values, its place in the file: u32
 //! first values of the blocks (columns::pack of `by`)
 //! zeros
@@ -25,7 +25,7 @@ use hush_keys::SealKey;
 use hush_plan::plan::Cut;
 use hush_plan::quantity::{RANK_FLAGS, RankFlag};
 use hush_plan::run::{RANK_BLOCK_ROWS, RunColumn, RunShape};
-use hush_table::{CHUNK_ROWS, RunsId};
+use hush_table::{CHUNK_ROWS, Digest, RunsId};
 use zeroize::Zeroize;
 
 use super::columns::{RunValues, pack, unpack};
@@ -35,8 +35,8 @@ use crate::error::ClientError;
 /// The ranks of a column's values in a chunk.
 pub(crate) struct ChunkRanks {
     pub(super) column: String,
-    /// Of each row; `None` without a value.
-    ranks: Vec<Option<u32>>,
+    /// The code of each row's rank; `None` without a value.
+    codes: Vec<Option<u32>>,
     /// The rows in the order of their values.
     pub(super) rows: Vec<u32>,
     pub(super) order: ChunkOrder,
@@ -46,13 +46,15 @@ pub(crate) struct ChunkRanks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkOrder {
     rows: u32,
+    /// Of what is drawn for each rank.
+    seed: [u8; SEED_BYTES],
     /// The number of the flag that stands at each place.
     flags: Vec<u8>,
 }
 
 impl Drop for ChunkRanks {
     fn drop(&mut self) {
-        self.ranks.zeroize();
+        self.codes.zeroize();
         self.rows.zeroize();
     }
 }
@@ -67,7 +69,11 @@ impl ChunkRanks {
     /// The rows are sorted.
     pub(super) fn of(column: &RunColumn, values: &RunValues) -> Result<Self, ClientError> {
         let rows = in_order(std::slice::from_ref(values));
-        let mut ranks = vec![None; rows.len()];
+        let mut seed = [0; SEED_BYTES];
+        hush_ring::os_random(&mut seed)?;
+        let drawn: Vec<[u8; 32]> =
+            (0..=CHUNK_ROWS / DRAWN_TOGETHER).map(|block| drawn_of(&seed, block)).collect();
+        let mut codes = vec![None; rows.len()];
         let (mut rank, mut last) = (0, None);
         for (place, row) in (0..).zip(&rows) {
             let row = *row as usize;
@@ -75,15 +81,16 @@ impl ChunkRanks {
                 rank = place;
             }
             last = Some(row);
-            if let Some(of_row) = ranks.get_mut(row).filter(|_| values.has(row)) {
-                *of_row = Some(rank);
+            if let Some(of_row) = codes.get_mut(row).filter(|_| values.has(row)) {
+                let block = drawn.get((rank / DRAWN_TOGETHER) as usize);
+                *of_row = block.map(|block| code_of(block, rank));
             }
         }
         let flags =
             shuffled(RANK_FLAGS.into()).ok_or(ClientError::Internal { what: "there is no randomness" })?;
         let flags = flags.into_iter().map(|flag| flag as u8).collect();
-        let order = ChunkOrder { rows: rows.len() as u32, flags };
-        Ok(Self { column: column.name.clone(), ranks, rows, order })
+        let order = ChunkOrder { rows: rows.len() as u32, seed, flags };
+        Ok(Self { column: column.name.clone(), codes, rows, order })
     }
 
     /// The flag of each row that stands at a place.
@@ -94,7 +101,7 @@ impl ChunkRanks {
         let number = self.order.flags.get(usize::from(place)).copied();
         let flag = number.and_then(|number| RankFlag::all().nth(number.into()));
         let flag = flag.ok_or(ClientError::Internal { what: "a rank has fewer flags" })?;
-        Ok(self.ranks.iter().map(|rank| i64::from(flag.is_set(*rank))).collect())
+        Ok(self.codes.iter().map(|code| i64::from(flag.is_set(*code))).collect())
     }
 
     /// The ranks of this column, among those of others.
@@ -107,7 +114,34 @@ impl ChunkRanks {
     }
 }
 
+/// Bytes of a seed.
+const SEED_BYTES: usize = 32;
+/// Ranks for which a digest draws.
+const DRAWN_TOGETHER: u32 = 256;
+
+/// What a seed draws for the ranks of a block: a bit for each.
+fn drawn_of(seed: &[u8; SEED_BYTES], block: u32) -> [u8; 32] {
+    *Digest::of(&[seed.as_slice(), b"code", &block.to_le_bytes()].concat()).as_bytes()
+}
+
+/// The code of a rank, for whose block this was drawn.
+fn code_of(drawn: &[u8; 32], rank: u32) -> u32 {
+    let bit = rank % DRAWN_TOGETHER;
+    let byte = drawn.get((bit / 8) as usize).copied().unwrap_or_default();
+    2 * rank + u32::from(byte >> (bit % 8) & 1)
+}
+
 impl ChunkOrder {
+    /// The code of the rows of a rank.
+    pub(crate) fn code(&self, rank: u32) -> u32 {
+        code_of(&drawn_of(&self.seed, rank / DRAWN_TOGETHER), rank)
+    }
+
+    /// The code of a value of this rank that no row has.
+    pub(crate) fn spare_code(&self, rank: u32) -> u32 {
+        self.code(rank) ^ 1
+    }
+
     /// The place of the flag with a number.
     pub(crate) fn place_of(&self, number: u8) -> Option<u8> {
         self.flags.iter().position(|flag| *flag == number).map(|place| place as u8)
@@ -146,6 +180,7 @@ impl RankIndex {
         let mut bytes = (self.chunks.len() as u32).to_le_bytes().to_vec();
         for chunk in &self.chunks {
             bytes.extend(chunk.rows.to_le_bytes());
+            bytes.extend(chunk.seed);
             bytes.extend(&chunk.flags);
         }
         bytes.extend(self.places.iter().flat_map(|place| place.to_le_bytes()));
@@ -165,11 +200,12 @@ impl RankIndex {
         let mut chunks = Vec::new();
         for _ in 0..count {
             let rows = number(&mut bytes).filter(|rows| (1..=CHUNK_ROWS).contains(rows))?;
-            let (flags, rest) = bytes.split_at_checked(RANK_FLAGS.into())?;
+            let (seed, rest) = bytes.split_first_chunk::<SEED_BYTES>()?;
+            let (flags, rest) = rest.split_at_checked(RANK_FLAGS.into())?;
             bytes = rest;
             let flags = flags.to_vec();
             is_order(flags.iter().map(|flag| u32::from(*flag)), RANK_FLAGS.into()).then_some(())?;
-            chunks.push(ChunkOrder { rows, flags });
+            chunks.push(ChunkOrder { rows, seed: *seed, flags });
         }
         let found: usize = chunks.iter().map(ChunkOrder::block_count).sum();
         (found == blocks as usize).then_some(())?;
@@ -235,23 +271,22 @@ impl OpenRanks {
 
     /// The places in the file of the blocks that some cuts need, rising: of each chunk as many as there are cuts, if it has so many.
     pub(crate) fn places(&self, cuts: &[Cut]) -> Vec<u32> {
-        let of_chunk = |blocks: &Range<usize>| {
+        let of_chunk = |(blocks, chunk): (&Range<usize>, &ChunkOrder)| {
             let mut needed: Vec<usize> = cuts.iter().map(|cut| self.block_of(blocks, cut)).collect();
             needed.sort_unstable();
             needed.dedup();
-            // Others fill up, so that their number does not hang on the cuts: those behind the first.
-            let from = needed.first().copied().unwrap_or(blocks.start);
-            for block in (from..blocks.end).chain(blocks.start..from) {
-                if needed.len() >= cuts.len() {
-                    break;
-                }
-                if !needed.contains(&block) {
-                    needed.push(block);
-                }
-            }
+            // Others fill up, so that their number does not hang on the cuts: any others, but the same ones each time.
+            let first = needed.first().copied().unwrap_or(blocks.start);
+            let mut others: Vec<usize> = blocks.clone().filter(|block| !needed.contains(block)).collect();
+            others.sort_by_cached_key(|block| {
+                let place = [first, *block].map(usize::to_le_bytes).concat();
+                *Digest::of(&[chunk.seed.as_slice(), b"fill", &place].concat()).as_bytes()
+            });
+            let missing = cuts.len().saturating_sub(needed.len());
+            needed.extend(others.into_iter().take(missing));
             needed
         };
-        let needed = self.of_chunks.iter().flat_map(of_chunk);
+        let needed = self.of_chunks.iter().zip(&self.index.chunks).flat_map(of_chunk);
         let mut places: Vec<u32> = needed.filter_map(|block| self.index.places.get(block)).copied().collect();
         places.sort_unstable();
         places

@@ -65,7 +65,16 @@ impl Term {
     }
 
     pub(crate) fn sum(terms: impl IntoIterator<Item = Self>) -> Self {
-        terms.into_iter().fold(Self::Constant(0), Self::plus)
+        Self::balanced(terms.into_iter().collect())
+    }
+
+    /// A sum as shallow as it can be: plans are not read beyond some depth.
+    fn balanced(mut terms: Vec<Self>) -> Self {
+        if terms.len() < 3 {
+            return terms.into_iter().fold(Self::Constant(0), Self::plus);
+        }
+        let rest = terms.split_off(terms.len() / 2);
+        Self::balanced(terms).plus(Self::balanced(rest))
     }
 
     pub(crate) fn product(terms: impl IntoIterator<Item = Self>) -> Self {

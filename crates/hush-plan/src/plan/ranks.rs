@@ -28,7 +28,7 @@ pub struct ChosenFlag {
 /// Which flag of a rank is chosen in a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChosenOf {
-    /// That of ranks whose digit is at least that of the rows below a cut.
+    /// That of codes whose digit is at least that of the first value above a cut.
     AtLeast {
         /// The cut.
         cut: Cut,
@@ -37,7 +37,7 @@ pub enum ChosenOf {
         /// Whether it has to be greater.
         next: bool,
     },
-    /// The same of the rows below a value, where some row of the chunk has it; in other chunks what makes a product of 0.
+    /// The same of a value's own code, which no row has in chunks without the value.
     Equal {
         /// The value.
         at: Key,

@@ -18,6 +18,8 @@ const PIECE_ENTRY_BYTES: u64 = 12;
 /// Bits of a segment's block, rows and group in an index, and of the number of a row.
 const SEGMENT_BITS: u64 = 46;
 const ROW_BITS: u64 = 19;
+/// Bytes of the seed that an order of a chunk has.
+const RANK_SEED_BYTES: u64 = 32;
 /// Bits of the place of a block in the order of a chunk.
 const BLOCK_PLACE_BITS: u64 = 16;
 /// Bits of a text of usual length and of its length.
@@ -60,7 +62,7 @@ impl RunSize {
         let index_bits = match shape.by_chunk {
             true => {
                 blocks * (by + BLOCK_PLACE_BITS)
-                    + rows.div_ceil(CHUNK_ROWS.into()) * 8 * u64::from(RANK_FLAGS)
+                    + rows.div_ceil(CHUNK_ROWS.into()) * 8 * (RANK_SEED_BYTES + u64::from(RANK_FLAGS))
             }
             false => (blocks + groups) * (by + SEGMENT_BITS + sums) + groups * (bits(within) + by),
         };

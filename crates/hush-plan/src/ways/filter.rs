@@ -154,7 +154,7 @@ fn shows_ranks<'t>(task: &'t ProductsTask, ranks: &'t [RanksQuery]) -> impl Iter
         let (flags, ids, run) = (choices.of_chunks.len(), numbered(&ids), query.number);
         format!(
             "that {flags} of encoded columns {ids} are combined, others in each chunk and in an order that only you know; that blocks of run {run} are read, as many \
-             of each chunk as the condition has bounds; when the same are chosen and read again"
+             of each chunk as the condition has bounds; when the same are chosen and read again; in which chunks few rows lie between two bounds"
         )
     })
 }

@@ -19,8 +19,12 @@ pub(crate) fn shown_by(plan: &ServerPlan) -> Shown {
     };
     let (has_groups, has_limit, has_constant) = match &plan.task {
         Task::Aggregate(task) => (!task.keys.is_empty(), false, false),
-        // Where rows come back, a second question says that many share a slot.
-        Task::Products(task) => (!task.keys.is_empty() || task.highest_power().is_some(), false, false),
+        // Where rows come back, a second question says that many share a slot. Bounds by ranks share flags in a chunk where few of its rows lie between.
+        Task::Products(task) => {
+            let has_sizes =
+                !task.keys.is_empty() || task.highest_power().is_some() || !task.choices.is_empty();
+            (has_sizes, false, false)
+        }
         Task::Rows(task) => (false, task.limit.is_some(), task.programs.iter().any(names_constant)),
     };
     let has_constant = has_constant || plan.expressions().any(has_literal);

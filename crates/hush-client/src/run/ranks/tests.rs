@@ -156,10 +156,17 @@ fn flags_are_those_of_ranks_in_an_order_that_is_drawn() {
     for (column, keys) in ["id", "name"].into_iter().zip(&keys) {
         let found = ChunkRanks::find(&ranks, column).unwrap();
         assert_ne!(found.order, ChunkRanks::find(&again, column).unwrap().order);
+        let code = |rank: u32| found.order.code(rank);
+        assert!(
+            (0..=CHUNK_ROWS)
+                .all(|rank| code(rank) / 2 == rank && found.order.spare_code(rank) == code(rank) ^ 1)
+        );
+        let odd = (0..CHUNK_ROWS).filter(|rank| code(*rank) % 2 == 1).count();
+        assert!((3700..4500).contains(&odd), "{odd}");
         for (number, flag) in (0..).zip(RankFlag::all()) {
             let place = found.order.place_of(number).unwrap();
             let rank = |key: &Key| keys.iter().flatten().filter(|other| *other < key).count() as u32;
-            let expected = keys.iter().map(|key| i64::from(flag.is_set(key.as_ref().map(rank))));
+            let expected = keys.iter().map(|key| i64::from(flag.is_set(key.as_ref().map(rank).map(code))));
             assert_eq!(found.flags(place).unwrap(), expected.collect::<Vec<_>>(), "{flag:?}");
         }
         assert!(found.flags(RANK_FLAGS).is_err());
@@ -208,7 +215,10 @@ fn indexes_of_a_wrong_form_are_none() {
     };
     let flags: Vec<u8> = (0..RANK_FLAGS).rev().collect();
     let index = RankIndex {
-        chunks: vec![ChunkOrder { rows: 200, flags: flags.clone() }, ChunkOrder { rows: 5, flags }],
+        chunks: vec![
+            ChunkOrder { rows: 200, seed: [7; 32], flags: flags.clone() },
+            ChunkOrder { rows: 5, seed: [8; 32], flags },
+        ],
         places: vec![2, 0, 1],
         firsts: RunValues::numbers(vec![1, 7, 3]),
     };

@@ -3,6 +3,8 @@
 //!
 //! The places of such a column are the pieces between the cuts that a question makes, so that sets of values are sets of places, as elsewhere.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use sqlparser::ast::{BinaryOperator, Expr};
 
 use super::{Code, Places, Values};
@@ -73,14 +75,18 @@ impl Code {
     /// 1 where the rank is one of these places between the cuts.
     pub(super) fn within_cuts(&self, cuts: &[Cut], places: &[Places]) -> Term {
         let cut = |place: u64| place.checked_sub(1).and_then(|cut| cuts.get(usize::try_from(cut).ok()?));
-        let ranges = places.iter().map(|(first, last)| {
-            let (low, high) = (cut(*first), cut(last + 1));
-            match (low, high) {
-                (Some(low), Some(high)) if low.at == high.at => self.equal_to(&low.at),
-                _ => {
-                    let above = |cut: &Cut| self.above(cut);
-                    low.map_or_else(|| self.valid(), above).minus(high.map_or(Term::Constant(0), above))
-                }
+        let mut ranges: Vec<_> = places.iter().map(|(first, last)| (cut(*first), cut(last + 1))).collect();
+        // In the order of their constants, a server would see which of two that it knows again is the lesser.
+        ranges.sort_by_cached_key(|(low, high)| {
+            let mut hasher = DefaultHasher::new();
+            (low, high).hash(&mut hasher);
+            hasher.finish()
+        });
+        let ranges = ranges.into_iter().map(|(low, high)| match (low, high) {
+            (Some(low), Some(high)) if low.at == high.at => self.equal_to(&low.at),
+            _ => {
+                let above = |cut: &Cut| self.above(cut);
+                low.map_or_else(|| self.valid(), above).minus(high.map_or(Term::Constant(0), above))
             }
         });
         Term::sum(ranges)

@@ -163,7 +163,8 @@ fn compared(code: &Code, op: &BinaryOperator, literal: &Expr) -> Option<Vec<Plac
 
 /// The places of the texts that match a pattern, of a column by ranks.
 pub(super) fn like(code: &Code, pattern: &Expr) -> Option<Vec<Places>> {
-    let cuts = code.cuts().filter(|_| text_of(pattern).is_some())?;
+    let is_text = matches!(code.kind, ColumnType::Category | ColumnType::Text);
+    let cuts = code.cuts().filter(|_| is_text && text_of(pattern).is_some())?;
     let (first, end) = match &*cuts_of_prefix(pattern)? {
         [first] => (places_below(cuts, first)?, code.count()),
         [first, end] => (places_below(cuts, first)?, places_below(cuts, end)?),

@@ -19,6 +19,9 @@ use sqlparser::ast::Expr;
 /// Most ring elements that are added up in one answer, where only rows are counted.
 pub(super) const MAX_ELEMENTS: u64 = 1024;
 
+/// Most bytes of a plan that say what is chosen in chunks; a server reads a plan of 1 MiB.
+const MAX_CHOSEN_BYTES: usize = 700_000;
+
 /// Characters of so many bytes in base64.
 const fn encoded_bytes(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
@@ -271,6 +274,12 @@ impl<'a, 'c> Products<'a, 'c> {
 
     /// The task, with as few bits in its answer as decrypt, whatever the noise, and log2 of the largest phase of each sum.
     pub(super) fn finish(mut self) -> Result<(ProductsTask, Vec<f64>, Cost), String> {
+        let flags: usize = self.ranked.iter().map(|ranked| ranked.flags.len()).sum();
+        if flags.saturating_mul(encoded_bytes(self.case.shape.chunks().len())) > MAX_CHOSEN_BYTES {
+            return Err(format!(
+                "its plan would name {flags} flags of ranks in each chunk, more than a server reads"
+            ));
+        }
         let space = self.space()?;
         let set = self.set.ok_or("it reads no encrypted column")?;
         let mask = if self.is_masked { mask_log2(space) } else { 0.0 };

@@ -112,6 +112,11 @@ fn drawn(draw: &mut Draw, depth: usize) -> (String, Truth) {
     }
 }
 
+/// One of the codes of a rank.
+fn code(rank: u32) -> u32 {
+    2 * rank + rank * rank % 3 % 2
+}
+
 /// What a polynomial is for a row of a chunk.
 fn of_row(term: &Term, chunk: &[Ranked], row: &Ranked) -> i64 {
     let of = |term: &Term| of_row(term, chunk, row);
@@ -128,15 +133,15 @@ fn of_row(term: &Term, chunk: &[Ranked], row: &Ranked) -> i64 {
     let below = |cut: &Cut| keys().filter(|key| cut.is_above(key)).count() as u32;
     let chosen = match &flag.of {
         ChosenOf::Valid => RankFlag::Valid,
-        ChosenOf::AtLeast { cut, digit, next } => RankFlag::at(below(cut), *digit, *next),
+        ChosenOf::AtLeast { cut, digit, next } => RankFlag::at(code(below(cut)), *digit, *next),
         ChosenOf::Equal { at, digit, next } => {
             let rank = below(&Cut { at: at.clone(), behind: false });
             let is_there = keys().any(|key| key == *at);
-            (if is_there { RankFlag::at } else { RankFlag::at_none })(rank, *digit, *next)
+            RankFlag::at(if is_there { code(rank) } else { code(rank) ^ 1 }, *digit, *next)
         }
     };
     let rank = row.key(&flag.column).map(|own| keys().filter(|key| *key < own).count() as u32);
-    i64::from(chosen.is_set(rank))
+    i64::from(chosen.is_set(rank.map(code)))
 }
 
 #[test]
