@@ -106,13 +106,15 @@ pub(super) fn joined(
     settled(workload, both, &served)
 }
 
-/// The code that a hidden column can have for conditions.
+/// The code that a hidden column can have for conditions on its values.
 fn code(workload: &Workload<'_>, column: &Column) -> Option<Code> {
     let grain = match is_text(column) {
         true => Grain::Texts(texts(workload, column, FEW_TEXTS)?),
         false => Grain::Each,
     };
-    Code::of(workload.schema, &Dimension { column: column.name.clone(), grain }).ok()
+    let code = Code::of(workload.schema, &Dimension { column: column.name.clone(), grain }).ok();
+    // Ranks are asked for by who knows what they show.
+    code.filter(|code| !code.is_ranked())
 }
 
 fn is_text(column: &Column) -> bool {

@@ -220,3 +220,17 @@ fn what_they_do_not_serve_gets_none() {
     assert_eq!(found(&Schema { edge: true, ..lines() }, ROWS, &[MODES]), 0);
     assert_eq!(found(&Schema { derived: vec!["due < received".into()], ..lines() }, ROWS, &[MODES]), 0);
 }
+
+/// Columns of too many values for flags are not for conditions by ranks unless their owner says so: what a query asks of them is derived.
+#[test]
+fn ranks_are_not_proposed() {
+    let account = column("account", ColumnType::Int { bits: 64 }, Protection::Encrypt);
+    let mut schema = lines();
+    schema.columns.push(crate::tables::nullable(account));
+    let queries = [sql::parse(&schema, &format!("{WORTH} AND account IS NULL")).unwrap()];
+    let situation = &situation(ROWS);
+    let found = find(&Workload { schema: &schema, queries: &queries, situation });
+    let Some(Structure::Filters(filters)) = found.first() else { panic!("{found:?}") };
+    assert!(!filters.columns.contains("account") && filters.columns.contains("discount"), "{filters:?}");
+    assert!(filters.derived.iter().any(|condition| condition.contains("account")), "{filters:?}");
+}
