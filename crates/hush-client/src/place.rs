@@ -57,14 +57,18 @@ impl TablePlace<'_> {
     /// Opens the table with its owner's key, and remembers place and version.
     ///
     /// # Errors
-    /// As [`TablePlace::look`]; [`ClientError::OtherKey`]; a rollback or fork. A server's manifest that is older than the version
+    /// As [`TablePlace::look`]; [`ClientError::OtherKey`]; a rollback or fork. The manifest of a server or an object store that is older than the version
     /// seen is fetched once more, because it may have been replaced meanwhile.
     pub(crate) fn open(&self, owner: &OwnerSeed, pins: &Pins) -> Result<Opened, ClientError> {
         match self.open_once(owner, pins) {
-            Err(ClientError::Table(TableError::RolledBack { .. })) if matches!(self, Self::Server(..)) => {
+            Err(ClientError::Table(TableError::RolledBack { .. })) if !matches!(self, Self::Directory(_)) => {
                 std::thread::sleep(PUSH_PATIENCE);
                 let place = self.remembered_as()?;
-                self.open_once(owner, pins).map_err(|error| not_pushed(error, &place, pins))
+                let opened = self.open_once(owner, pins);
+                match self {
+                    Self::Server(..) => opened.map_err(|error| not_pushed(error, &place, pins)),
+                    _ => opened,
+                }
             }
             opened => opened,
         }
