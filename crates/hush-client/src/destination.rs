@@ -202,7 +202,11 @@ impl Committer<'_> {
             overtaken += 1;
             newer = Some(self.look_again(present, &found)?);
         };
-        self.pins.check_and_remember(&version)?;
+        match self.pins.check_and_remember(&version) {
+            // Meanwhile somebody here has seen what others put behind it.
+            Err(ClientError::Table(TableError::RolledBack { .. })) => {}
+            remembered => remembered?,
+        }
         Ok(Committed::In(Box::new(version)))
     }
 
