@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The account of a run: the encrypted columns with reasons, the costs, and a server's view.
 
+use std::ops::{Add, AddAssign};
 use std::time::Instant;
 
 use hush_plan::predict::ChunkShape;
@@ -53,6 +54,27 @@ pub struct Moved {
     pub up: u64,
     /// To the owner: the answer.
     pub down: u64,
+}
+
+impl Moved {
+    /// Those of a plan and its answer.
+    pub(crate) fn of(plan: &[u8], answer: &[u8]) -> Self {
+        Self { up: plan.len() as u64, down: answer.len() as u64 }
+    }
+}
+
+impl Add for Moved {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self { up: self.up + more.up, down: self.down + more.down }
+    }
+}
+
+impl AddAssign for Moved {
+    fn add_assign(&mut self, more: Self) {
+        *self = *self + more;
+    }
 }
 
 /// One line of the account on the cryptography in use.

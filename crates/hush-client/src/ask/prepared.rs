@@ -53,15 +53,13 @@ impl PreparedQuery {
     }
 
     /// The query after others of which so many bytes have crossed.
-    pub(super) fn after(self, Moved { up, down }: Moved) -> Self {
-        let moved = Moved { up: self.moved.up + up, down: self.moved.down + down };
-        Self { moved, ..self }
+    pub(super) fn after(self, moved: Moved) -> Self {
+        Self { moved: self.moved + moved, ..self }
     }
 
     /// What was booked, and the bytes that have crossed with an answer.
     pub(super) fn so_far(self, answer: &[u8]) -> (Phases, Moved) {
-        let Moved { up, down } = self.moved;
-        let moved = Moved { up: up + self.request.len() as u64, down: down + answer.len() as u64 };
+        let moved = self.moved + Moved::of(&self.request, answer);
         (self.phases, moved)
     }
 
@@ -143,7 +141,7 @@ impl OwnedTable {
         release: Option<&Release<'_>>,
     ) -> Result<Outcome, ClientError> {
         let PreparedQuery { plan, request, phases, moved: before, .. } = &mut query;
-        let moved = Moved { up: before.up + request.len() as u64, down: before.down + bytes.len() as u64 };
+        let moved = *before + Moved::of(request, bytes);
         let (batches, counts) = phases.time("decrypt", || {
             let answer = Answer::decode(bytes, plan.server.max_answer_bytes).map_err(answer_error)?;
             answer.expect(self.manifest.digest(), Digest::of(request)).map_err(answer_error)?;

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::runs::{MAX_BLOCKS, Sealed};
 use crate::account::Moved;
 use crate::error::ClientError;
-use crate::run::{ChunkOrder, KnownRun, OpenRanks, PartRanks, shape_of};
+use crate::run::{ChunkOrder, KnownRun, OpenRanks, PartRanks};
 use crate::table::OwnedTable;
 use crate::threads::on_threads;
 
@@ -38,9 +38,8 @@ impl OwnedTable {
         let mut moved = Moved::default();
         for (choices, query) in task.choices.iter_mut().zip(&plan.owner.ranks) {
             let known = self.rows_below(query, &mut moved, progress)?;
-            let column =
-                shape_of(&self.half, query.place).and_then(|(_, shape)| Some(shape.by()?.name.clone()));
-            let places = self.places_of_flags(&column.ok_or_else(other)?, choices)?;
+            let shape = self.run_shape(query.place, query.number)?;
+            let places = self.places_of_flags(&shape.by().ok_or_else(other)?.name, choices)?;
             let orders: Vec<&ChunkOrder> = known.parts.iter().flat_map(|part| part.open.chunks()).collect();
             let chosen = query.flags.iter().map(|flag| {
                 let chosen = (0..).zip(&orders).map(|(chunk, order)| {
@@ -100,7 +99,7 @@ impl OwnedTable {
                 });
                 on_threads(self.costs.threads, || of_part.collect::<Result<Vec<_>, ClientError>>())
             })?;
-            add(moved, here);
+            *moved += here;
             for (place, cut) in cuts.iter().enumerate() {
                 let of_parts = found.iter().filter_map(|of_part| of_part.get(place)).flatten();
                 known.below.insert(cut.clone(), Arc::new(of_parts.copied().collect()));
@@ -118,24 +117,18 @@ impl OwnedTable {
         progress: &dyn Progress,
     ) -> Result<Arc<Vec<PartRanks>>, ClientError> {
         let number = query.number;
-        let shape = shape_of(&self.half, query.place).filter(|(numbered, _)| numbered.number == number);
-        let (_, shape) =
-            shape.ok_or(ClientError::Internal { what: "the plan asks for a run that the schema lacks" })?;
+        let shape = self.run_shape(query.place, number)?;
         let manifest = self.manifest.manifest();
-        let run = RunTask { number, read: RunRead::Index };
-        let (parts, here) = self.pieces_of_run(run, progress, |pieces| {
-            let opened = pieces.into_par_iter().map(|Sealed { part, bytes, .. }| {
-                let missing = || ClientError::Internal { what: "a part lost its run" };
-                let (runs, placed) =
-                    (part.runs.as_ref().ok_or_else(missing)?, part.run(number).ok_or_else(missing)?);
+        let index = RunTask { number, read: RunRead::Index };
+        let (parts, here) = self.pieces_of_run(index, progress, |pieces| {
+            let opened = pieces.into_par_iter().map(|Sealed { part, id, run, bytes, .. }| {
                 let key = &self.keys.of(manifest, part.domain)?.runs;
-                let of = (runs.id, number, placed.run.blocks);
-                let open = OpenRanks::open(of, (&shape, part.rows), key, bytes)?;
-                Ok(PartRanks { domain: part.domain, block_bytes: placed.run.block_bytes, open })
+                let open = OpenRanks::open((id, number, run.blocks), (&shape, part.rows), key, bytes)?;
+                Ok(PartRanks { domain: part.domain, block_bytes: run.block_bytes, open })
             });
             on_threads(self.costs.threads, || opened.collect::<Result<Vec<_>, ClientError>>())
         })?;
-        add(moved, here);
+        *moved += here;
         // A plan chooses in every chunk.
         let is_whole = parts.len() == manifest.parts.len();
         if is_whole { Ok(Arc::new(parts)) } else { Err(other_blocks()) }
@@ -144,11 +137,6 @@ impl OwnedTable {
 
 fn other_blocks() -> ClientError {
     ClientError::Answer { what: "it does not have the blocks that were asked for".into() }
-}
-
-fn add(moved: &mut Moved, more: Moved) {
-    moved.up += more.up;
-    moved.down += more.down;
 }
 
 /// The number of a flag in a chunk, where so many rows lie below the cuts.

@@ -21,9 +21,9 @@ use hush_plan::run::{RunColumn, RunShape};
 use hush_plan::schema::Column;
 use hush_plan::{QueryPlan, Schema, ServerPlan, WayName};
 use hush_remote::{Progress, Silent};
-use hush_table::manifest::PartPlace;
+use hush_table::manifest::{PartPlace, StoredRun};
 use hush_table::source::ColumnData;
-use hush_table::{Digest, Manifest, PartEntry};
+use hush_table::{Digest, Manifest, PartEntry, RunsId};
 use rayon::prelude::*;
 
 use self::choose::Choice;
@@ -46,6 +46,9 @@ pub(super) const MAX_BLOCKS: usize = 100_000;
 pub(super) struct Sealed<'a> {
     place: PartPlace,
     pub(super) part: &'a PartEntry,
+    /// The name of the part's runs.
+    pub(super) id: RunsId,
+    pub(super) run: StoredRun,
     pub(super) bytes: &'a [u8],
 }
 
@@ -65,7 +68,7 @@ impl OwnedTable {
         else {
             return Ok(Some(Moved::default()));
         };
-        let shape = self.run_shape(query, task)?;
+        let shape = self.run_shape(query.place, task.number)?;
         let (runs, moved) = self.open_runs(task.number, &shape, progress)?;
         let beside = self.manifest.manifest().parts.iter().filter(|part| !part.has_run(task.number));
         let beside = beside.map(PartEntry::living_rows).sum();
@@ -90,8 +93,12 @@ impl OwnedTable {
         Ok(Some(moved))
     }
 
-    fn run_shape(&self, query: &RunQuery, task: &RunTask) -> Result<RunShape, ClientError> {
-        let shape = shape_of(&self.half, query.place).filter(|(numbered, _)| numbered.number == task.number);
+    /// The shape of the run at a place of the schema, which has this number.
+    ///
+    /// # Errors
+    /// [`ClientError::Internal`] if it has another one.
+    pub(super) fn run_shape(&self, place: usize, number: u32) -> Result<RunShape, ClientError> {
+        let shape = shape_of(&self.half, place).filter(|(numbered, _)| numbered.number == number);
         let shape = shape.map(|(_, shape)| shape);
         shape.ok_or(ClientError::Internal { what: "the plan asks for a run that the schema lacks" })
     }
@@ -112,12 +119,9 @@ impl OwnedTable {
         let manifest = self.manifest.manifest();
         let index = RunTask { number, read: RunRead::Index };
         let (opened, moved) = self.pieces_of_run(index, progress, |pieces| {
-            let opened = pieces.into_par_iter().map(|Sealed { place, part, bytes }| {
-                let missing = || ClientError::Internal { what: "a part lost its run" };
-                let (runs, placed) =
-                    (part.runs.as_ref().ok_or_else(missing)?, part.run(number).ok_or_else(missing)?);
+            let opened = pieces.into_par_iter().map(|Sealed { place, part, id, run, bytes }| {
                 let key = &self.keys.of(manifest, part.domain)?.runs;
-                let open = OpenRun::open((runs.id, number, placed.run.blocks), shape, key, bytes)?;
+                let open = OpenRun::open((id, number, run.blocks), shape, key, bytes)?;
                 if open.index.segments.iter().map(|segment| u64::from(segment.rows)).sum::<u64>() != part.rows
                 {
                     return Err(ClientError::Answer {
@@ -125,7 +129,7 @@ impl OwnedTable {
                     });
                 }
                 let (first_row, domain) = (place.first_row, part.domain);
-                Ok(PartRun { first_row, block_bytes: placed.run.block_bytes, domain, open })
+                Ok(PartRun { first_row, block_bytes: run.block_bytes, domain, open })
             });
             on_threads(self.costs.threads, || opened.collect::<Result<Vec<_>, _>>())
         })?;
@@ -155,7 +159,7 @@ impl OwnedTable {
         };
         let request = serialised(&plan)?;
         let bytes = self.evaluate(&request, progress)?;
-        let moved = Moved { up: request.len() as u64, down: bytes.len() as u64 };
+        let moved = Moved::of(&request, &bytes);
         let answer = Answer::decode(&bytes, plan.max_answer_bytes).map_err(answer_error)?;
         answer.expect(self.manifest.digest(), Digest::of(&request)).map_err(answer_error)?;
         Ok((read(pieces_of(&answer, self.manifest.manifest(), number)?)?, moved))
@@ -173,9 +177,11 @@ fn pieces_of<'a>(
 ) -> Result<Vec<Sealed<'a>>, ClientError> {
     let other = || ClientError::Answer { what: "it does not have the runs that were asked for".into() };
     let mut found = answer.pieces.iter().flat_map(|pieces| pieces.iter());
-    let parts = (0..).zip(manifest.placed_parts()).filter(|(_, (_, part))| part.has_run(number));
-    let pieces = parts.map(|(index, (place, part))| match found.next() {
-        Some((known, bytes)) if known == index => Ok(Sealed { place, part, bytes }),
+    let parts = (0..).zip(manifest.placed_parts()).filter_map(|(index, (place, part))| {
+        Some((index, place, part, part.runs.as_ref()?.id, part.run(number)?.run))
+    });
+    let pieces = parts.map(|(index, place, part, id, run)| match found.next() {
+        Some((known, bytes)) if known == index => Ok(Sealed { place, part, id, run, bytes }),
         _ => Err(other()),
     });
     let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
@@ -200,7 +206,7 @@ pub(super) fn answer(
         return Err(other());
     };
     let run = task.run.as_ref().ok_or_else(other)?;
-    let shape = asked.table.run_shape(query, run)?;
+    let shape = asked.table.run_shape(query.place, run.number)?;
     let (runs, _) = asked.table.open_runs(run.number, &shape, &Silent)?;
     let mut blocks = blocks(asked, (&shape, &runs), (query, run), answer)?;
     first::keep_first(shape.by().ok_or_else(missing)?, &mut blocks, query);
