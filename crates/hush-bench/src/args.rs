@@ -230,7 +230,7 @@ pub(crate) struct Tpch {
     /// Seed of these constants
     #[arg(long, default_value_t = 2024)]
     pub(crate) seed: u64,
-    /// Names of the questions to put, separated by commas (default: Q1,Q4,Q6,Q12,Q14,Q19; also rows, first)
+    /// Names of the questions to put, separated by commas (default: Q1,Q4,Q6,Q12,Q14,Q19; also rows, first, ranks, keys)
     #[arg(long, value_delimiter = ',')]
     pub(crate) questions: Vec<String>,
     /// Store all dates for bounds on any day, also those of questions whose bounds begin years and months

@@ -111,7 +111,8 @@ pub struct Case {
 /// # Errors
 /// Hushtable refuses, or files cannot be written.
 pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
-    let queries: Vec<&str> = QUERIES.iter().map(|(_, sql)| *sql).collect();
+    let (names, queries): (Vec<&str>, Vec<&str>) = QUERIES.iter().copied().unzip();
+    BenchError::check_questions(&options.questions, &names)?;
     let mut cases = Vec::new();
     for rows in &options.rows {
         let directory = tempfile::tempdir()?;

@@ -45,6 +45,14 @@ pub enum BenchError {
         /// Limit, likewise.
         limit_mb: f64,
     },
+    /// A question that there is not.
+    #[error("there is no question {found}: known are {known}")]
+    Question {
+        /// Its name.
+        found: String,
+        /// The names that there are, separated by commas.
+        known: String,
+    },
     /// A parameter set is unknown.
     #[error(transparent)]
     Params(#[from] hush_params::ParamsError),
@@ -66,4 +74,14 @@ pub enum BenchError {
     /// A scheme refused.
     #[error(transparent)]
     Scheme(#[from] hush_schemes::SchemeError),
+}
+
+impl BenchError {
+    /// Checks that questions which are asked for are among those that there are.
+    pub(crate) fn check_questions(asked: &[String], known: &[&str]) -> Result<(), Self> {
+        match asked.iter().find(|name| !known.contains(&name.as_str())) {
+            Some(found) => Err(Self::Question { found: found.clone(), known: known.join(", ") }),
+            None => Ok(()),
+        }
+    }
 }

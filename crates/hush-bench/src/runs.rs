@@ -96,6 +96,7 @@ pub struct Report {
 /// # Errors
 /// Hushtable refuses, or files cannot be written.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
+    BenchError::check_questions(&options.questions, &QUERIES.map(|(name, _)| name))?;
     let table = &options.table;
     let forms: &[Stored] =
         if options.runs_only { &[Stored::Prepared] } else { &[Stored::Encrypted, Stored::Prepared] };
@@ -289,6 +290,9 @@ mod tests {
         let text = text(&options, &report);
         assert!(QUERIES.iter().all(|(name, _)| text.contains(name)), "{text}");
         options.runs_only = true;
+        options.questions = vec!["no such".to_owned()];
+        let refused = run(&options).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.starts_with("there is no question no such: known are median, least"), "{refused}");
         options.questions = vec!["median".to_owned(), "top 10".to_owned()];
         let alone = run(&options).unwrap();
         assert_eq!((wrong(&alone), alone.made_us_a_row_and_run), (0, None), "{alone:?}");

@@ -98,6 +98,8 @@ pub struct Case {
 /// # Errors
 /// Hushtable refuses, or files cannot be written.
 pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
+    let known = QUESTIONS.each_ref().map(|question| question.name);
+    BenchError::check_questions(&options.questions, &known)?;
     let asked = |question: &&Question| {
         options.questions.is_empty() && question.is_of_tpch()
             || options.questions.iter().any(|name| name == question.name)

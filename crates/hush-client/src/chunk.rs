@@ -8,7 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use hush_encode::{QuantityValues, clear_rows, quantity_values};
+use hush_encode::{Codewords, QuantityValues, clear_rows, quantity_values};
 use hush_keys::{Encryptor, SealKey, TableKeys};
 use hush_plan::quantity::{Flag, FlagOf};
 use hush_plan::schema::Column;
@@ -123,7 +123,13 @@ impl<'a> ChunkPlan<'a> {
         // Appends may be small and many.
         let mut chunk = if self.append.is_some() { chunk.cut() } else { chunk };
         let flags = self.derived.flags(batch)?;
+        let words = self.codewords(batch)?;
         let values = |key: &ColumnKey| match &key.encoding.quantity {
+            Quantity::Flag(Flag { column, of: FlagOf::Codeword(flag) }) => {
+                let words = words.get(column.as_str());
+                let words = words.ok_or(ClientError::Internal { what: "a column has no codewords" })?;
+                Ok(words.flags(flag.number))
+            }
             Quantity::Flag(Flag { column, of: FlagOf::Ranked(place) }) => {
                 Ok(QuantityValues::I64(ChunkRanks::find(ranks, column)?.flags(*place)?))
             }
@@ -135,6 +141,19 @@ impl<'a> ChunkPlan<'a> {
         let sealed = self.seal_columns(index, batch)?;
         let seed = chunk.seed().to_bytes();
         Ok(EncodedChunk { index, rows: batch.rows as u32, seed, encoded, sealed })
+    }
+
+    /// The codewords of the batch's columns for equality, each column's found once for all of its flags.
+    fn codewords(&self, batch: &RowBatch) -> Result<BTreeMap<&str, Codewords>, ClientError> {
+        let mut words = BTreeMap::new();
+        for key in self.keys.iter() {
+            if let Quantity::Flag(Flag { column, of: FlagOf::Codeword(flag) }) = &key.encoding.quantity
+                && !words.contains_key(column.as_str())
+            {
+                words.insert(column.as_str(), Codewords::of(flag, column, batch, &self.positions)?);
+            }
+        }
+        Ok(words)
     }
 
     fn seal_columns(&self, index: u32, batch: &RowBatch) -> Result<Vec<Bytes>, ClientError> {

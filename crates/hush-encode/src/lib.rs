@@ -21,5 +21,5 @@ pub use clear::{
     MAX_CLEAR_FILE_BYTES, MAX_CLEAR_ROW_BYTES, arrow_type, clear_rows, clear_schema, oversized_row,
 };
 pub use error::EncodeError;
-pub use quantity::{QuantityValues, View, quantity_values};
+pub use quantity::{Codewords, QuantityValues, View, quantity_values};
 pub use units::{RowValues, units_of};

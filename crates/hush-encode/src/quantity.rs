@@ -2,6 +2,7 @@
 //! Computes the numbers of an encoded column from a batch of typed rows.
 
 mod cells;
+mod codewords;
 mod flags;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use zeroize::Zeroize;
 
 use crate::EncodeError;
 use crate::logarithm::ln_units;
+pub use codewords::Codewords;
 
 /// The numbers of one quantity in one chunk, borrowed from the batch where they stand there.
 ///

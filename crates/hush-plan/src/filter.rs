@@ -303,6 +303,7 @@ impl Needs {
 
 const OTHER_CONDITION: &str = "its condition is not made of clear conditions and comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
 const CLEAR_CONSTANTS: &str = "its condition is not of columns for \"filter\" alone, and what clear columns decide would show its constants";
+const CODEWORD_CONSTANTS: &str = "it is on a column for equality alone, whose constants are sets of flags";
 const RANKED_CONSTANTS: &str = "it is on a column by ranks, whose constants are other flags in each chunk";
 const NO_CONSTANTS: &str = "it has no condition whose constants could be hidden";
 const NO_ROW: &str = "no row can match its condition";
@@ -412,8 +413,9 @@ fn hidden_term(
     }
     let whole = members.iter().copied().cloned().reduce(and).ok_or(NO_CONSTANTS)?;
     let read = columns_of(&whole);
-    if columns.codes.iter().any(|code| code.is_ranked() && read.contains(&code.column)) {
-        return Err(RANKED_CONSTANTS);
+    let is_read = |code: &&Code| read.contains(&code.column) && !code.has_cells();
+    if let Some(code) = columns.codes.iter().find(is_read) {
+        return Err(if code.is_ranked() { RANKED_CONSTANTS } else { CODEWORD_CONSTANTS });
     }
     let computed = condition::computed(columns, &whole).ok_or(CLEAR_CONSTANTS)?;
     let padding = computed.padding();
@@ -455,10 +457,9 @@ fn on_cells(
         false => in_round(&by).unwrap_or_else(|| grain::coarsest(schema, query, conditions, by)),
     });
     let by: Vec<Dimension> = by.collect();
-    // The places of a column by ranks are no values.
-    let is_ranked =
-        |by: &Dimension| shape.codes.iter().any(|code| code.column == by.column && code.is_ranked());
-    if by.iter().any(is_ranked) {
+    let has_none =
+        |by: &Dimension| shape.codes.iter().any(|code| code.column == by.column && !code.has_cells());
+    if by.iter().any(has_none) {
         return None;
     }
     let mut cube = cells_of(schema, shape, &by)?;

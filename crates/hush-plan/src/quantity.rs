@@ -2,6 +2,7 @@
 //! A quantity: what one encoded column holds. Values, their validity, squares, products, and what else is added up.
 
 mod cell;
+mod codeword;
 mod digits;
 mod flag;
 mod rank;
@@ -17,6 +18,7 @@ use crate::range::{Interval, at_least_one};
 use crate::schema::units::column_bounds;
 use crate::schema::{Column, ColumnType, Schema};
 pub use cell::{Cell, CellValues, Within};
+pub use codeword::{Codeword, CodewordFlag, ConstantWeight, MAX_LENGTH, MAX_WEIGHT};
 pub use digits::Digits;
 pub use flag::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds};
 pub use rank::{RANK_DIGITS, RANK_FLAGS, RankFlag};

@@ -33,11 +33,13 @@ pub(super) struct Question {
 /// What a column is for.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
+    /// For conditions that compare it for equality alone.
+    Equality,
     Filter,
     Measure,
 }
 
-use Use::{Filter, Measure};
+use Use::{Equality, Filter, Measure};
 
 /// What the sixth question and those for rows read.
 const OF_SIXTH: [(&str, Use); 4] =
@@ -77,8 +79,8 @@ fn months(first: i64, count: i64) -> Vec<String> {
     vec![begin(first), begin(first + count)]
 }
 
-/// The questions: those of TPC-H, two for rows that match such conditions, and one on a column of 64 bits.
-pub(super) const QUESTIONS: [Question; 9] = [
+/// The questions: those of TPC-H, two for rows that match such conditions, one on a column of 64 bits, and one for some keys.
+pub(super) const QUESTIONS: [Question; 10] = [
     Question {
         name: "Q1",
         sql: "SELECT flag, status, SUM(quantity), SUM(price), SUM(price * (1 - discount)), SUM(price * (1 - discount) * (1 + tax)), AVG(quantity), AVG(price), AVG(discount), COUNT(*) \
@@ -251,10 +253,27 @@ pub(super) const QUESTIONS: [Question; 9] = [
         by_calendar: None,
         factors: None,
     },
+    Question {
+        name: "keys",
+        sql: "SELECT COUNT(*), SUM(price) FROM t WHERE orderkey IN ({0}, {1}, {2})",
+        validation: &["1", "3", "7"],
+        draw: |random| {
+            // Of 32 numbers in a row orders have eight.
+            let mut key = || (32 * random.between(0, 4000) + random.between(1, 7)).to_string();
+            vec![key(), key(), key()]
+        },
+        of_orders: false,
+        columns: &[("orderkey", Equality), ("price", Measure)],
+        measures: &[],
+        cube: ("", ""),
+        derived: &[],
+        by_calendar: None,
+        factors: None,
+    },
 ];
 
 /// Columns of a file, each with its type and range, or with its texts.
-const OF_LINES: [(&str, &str, &[&str]); 15] = [
+const OF_LINES: [(&str, &str, &[&str]); 16] = [
     ("shipdate", "type = \"date\"\nrange = [\"1992-01-02\", \"1998-12-01\"]", &[]),
     ("receiptdate", "type = \"date\"\nrange = [\"1992-01-03\", \"1998-12-31\"]", &[]),
     ("quantity", "type = \"int(16)\"\nrange = [1, 50]", &[]),
@@ -271,6 +290,7 @@ const OF_LINES: [(&str, &str, &[&str]); 15] = [
     ("person", "type = \"bool\"", &[]),
     // Of any 64 bits, so that it is compared by ranks.
     ("part", "type = \"int(64)\"", &[]),
+    ("orderkey", "type = \"int(32)\"\nrange = [1, 6000000]", &[]),
 ];
 const OF_ORDERS: [(&str, &str, &[&str]); 3] = [
     ("orderdate", "type = \"date\"\nrange = [\"1992-01-01\", \"1998-08-02\"]", &[]),
@@ -312,7 +332,9 @@ impl Question {
                 .collect();
             let by_calendar = self.by_calendar.filter(|_| !any_days && !encrypted_constants);
             let dates = by_calendar.map(|column| format!("\"calendar({column})\""));
-            let filters: Vec<String> = texts.into_iter().chain(dates).collect();
+            let keys = self.columns.iter().filter(|(_, used)| *used == Equality);
+            let keys = keys.map(|(column, _)| format!("\"equality({column})\""));
+            let filters: Vec<String> = texts.into_iter().chain(dates).chain(keys).collect();
             let _ = writeln!(out, "filter = [{}]\nmeasure = {:?}", filters.join(", "), self.measures);
             let _ = writeln!(out, "derive = {:?}", self.derived);
             // Bounds on any day take a digit more than those that begin a month.
@@ -337,7 +359,7 @@ impl Question {
                 None => "\"drop\"".to_owned(),
                 Some(_) if !is_protected => "\"clear\"".to_owned(),
                 Some(_) if !texts.is_empty() => "\"seal\"".to_owned(),
-                Some(Filter) => "\"encrypt\"\nfor = [\"filter\"]".to_owned(),
+                Some(Equality | Filter) => "\"encrypt\"\nfor = [\"filter\"]".to_owned(),
                 Some(Measure) if self.reads(name) => "\"encrypt\"\nfor = [\"measure\"]".to_owned(),
                 Some(Measure) => "\"encrypt\"\nfor = [\"fetch\"]".to_owned(),
             };

@@ -8,8 +8,7 @@ use std::io::{self, Write};
 use tpchgen::generators::{LineItem, LineItemGenerator, OrderGenerator, PartGenerator};
 
 /// Columns of the file of lines, in order.
-const LINES: &str =
-    "shipdate,receiptdate,quantity,price,discount,tax,flag,status,mode,late,urgent,promo,class,person,part";
+const LINES: &str = "shipdate,receiptdate,quantity,price,discount,tax,flag,status,mode,late,urgent,promo,class,person,part,orderkey";
 /// Columns of the file of orders, in order.
 const ORDERS: &str = "orderdate,priority,late";
 
@@ -57,7 +56,7 @@ fn write_line(
     let person = by_air && line.l_shipinstruct == "DELIVER IN PERSON";
     writeln!(
         out,
-        "{l_shipdate},{l_receiptdate},{},{},{},{},{},{},{l_shipmode},{late},{urgent},{promo},{class},{person},{}",
+        "{l_shipdate},{l_receiptdate},{},{},{},{},{},{},{l_shipmode},{late},{urgent},{promo},{class},{person},{},{}",
         line.l_quantity,
         line.l_extendedprice,
         line.l_discount,
@@ -65,6 +64,7 @@ fn write_line(
         line.l_returnflag,
         line.l_linestatus,
         line.l_partkey,
+        line.l_orderkey,
     )
 }
 

@@ -6,6 +6,7 @@ use hush_plan::quantity::{DateFlag, DigitFlag, Digits, Flag, FlagOf};
 use hush_schemes::Values;
 use hush_table::source::{ColumnData, TypedColumn, Values as Units};
 
+use super::codewords::Codewords;
 use super::{QuantityValues, View, is_valid};
 use crate::EncodeError;
 use crate::units::RowValues;
@@ -19,6 +20,9 @@ use crate::units::RowValues;
 /// Two divisions for each row, or a comparison of texts.
 pub(super) fn flags<'a>(flag: &Flag, data: &ColumnData) -> Result<QuantityValues<'a>, EncodeError> {
     Ok(QuantityValues::I64(match (&flag.of, data) {
+        (FlagOf::Codeword(flag), ColumnData::Units(column)) => {
+            return Ok(Codewords::of_column(flag, column).flags(flag.number));
+        }
         (FlagOf::Date(flag), ColumnData::Units(column)) => of_date(flag, column),
         (FlagOf::Digit(flag), ColumnData::Units(column)) => of_digit(flag, column),
         (FlagOf::Text(text), data) => {
@@ -28,7 +32,9 @@ pub(super) fn flags<'a>(flag: &Flag, data: &ColumnData) -> Result<QuantityValues
             };
             rows.iter().map(|found| i64::from(found == Some(text.as_str()))).collect()
         }
-        (FlagOf::Date(_) | FlagOf::Digit(_), ColumnData::Array(_)) => return Err(OTHER_TYPE),
+        (FlagOf::Codeword(_) | FlagOf::Date(_) | FlagOf::Digit(_), ColumnData::Array(_)) => {
+            return Err(OTHER_TYPE);
+        }
         (FlagOf::Ranked(_), _) => {
             return Err(EncodeError::Internal { what: "a flag of a rank without its chunk" });
         }

@@ -80,7 +80,7 @@ impl Axis {
             (_, None) => return Err(CubeFault::Uncounted { column: name.clone() }),
             (Grain::Texts(_), Some(_)) => return Err(CubeFault::Bins { column: name.clone() }),
             _ if !is_fixed => return Err(CubeFault::Uncounted { column: name.clone() }),
-            (Grain::Calendar | Grain::Each, Some(bounds)) => {
+            (Grain::Calendar | Grain::Each | Grain::Equality, Some(bounds)) => {
                 let count = bounds.high.abs_diff(bounds.low).saturating_add(1);
                 // More than a cube may have is told with the other dimensions.
                 let count = u64::try_from(count).unwrap_or(u64::MAX);
@@ -100,7 +100,7 @@ impl Axis {
                     ColumnType::Date => 1,
                     ColumnType::Timestamp => DAY_MICROS,
                     _ => {
-                        let word = Grain::OF_DATES.into_iter().find(|(_, known)| known == grain);
+                        let word = Grain::WORDS.into_iter().find(|(_, known)| known == grain);
                         let grain = word.map_or("", |(word, _)| word);
                         return Err(CubeFault::Grain { column: name.clone(), grain });
                     }
@@ -111,7 +111,8 @@ impl Axis {
                 Places::Runs { starts, high: bounds.high }
             }
         };
-        let grain = if *grain == Grain::Calendar { Grain::Each } else { grain.clone() };
+        let is_of_values = matches!(grain, Grain::Calendar | Grain::Equality);
+        let grain = if is_of_values { Grain::Each } else { grain.clone() };
         Ok(Self { column: name.clone(), places, nullable: column.nullable, grain, kind, is_searched: false })
     }
 

@@ -81,7 +81,7 @@ fn is_of_order(axis: &Axis, expr: &Expr) -> bool {
 fn is_calendar_part(axis: &Axis, expr: &Expr) -> bool {
     let months = match axis.grain() {
         Grain::Month | Grain::Quarter | Grain::Year => axis.grain().months(),
-        Grain::Bins(_) | Grain::Calendar | Grain::Each | Grain::Texts(_) => return false,
+        Grain::Bins(_) | Grain::Calendar | Grain::Each | Grain::Equality | Grain::Texts(_) => return false,
     };
     CalendarPart::of_column(expr).is_some_and(|(part, column)| {
         column == axis.column && part.months().is_some_and(|of_part| of_part % months == 0)

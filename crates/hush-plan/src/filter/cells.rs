@@ -123,7 +123,7 @@ fn sums_of_axis(
     places: &[usize],
     is_whole: bool,
 ) -> Option<Vec<SumOfCells>> {
-    let code = shape.codes.iter().find(|code| code.column == axis.column && !code.is_ranked())?;
+    let code = shape.codes.iter().find(|code| code.column == axis.column && code.has_cells())?;
     let place_of = |units: i128| u64::try_from(units - code.low()).unwrap_or_default();
     let flag = |place: usize| match axis.values(place) {
         CellValues::Missing => Term::Constant(1).minus(code.valid()),

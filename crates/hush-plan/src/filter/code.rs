@@ -7,6 +7,8 @@
 //! *Dates* have even digits too, or those of the calendar: year, month and day. Then a bound that begins a year is one flag, and one that begins a
 //! month two.
 //!
+//! *Equality alone.* A value is a set of flags, of which all values have as many.
+//!
 //! *Texts.* A flag for each: there is no order.
 //!
 //! *Ranks.* Of more values than flags can tell, and of texts that nobody lists, the place among the values of a chunk is written in digits.
@@ -16,19 +18,24 @@
 //! *Source.* Thermometer columns for comparisons without products: docs/math/products.md.
 
 mod digits;
+mod equal;
 mod inner;
 mod levels;
 mod ranks;
 
 pub use digits::CodeValue;
+use equal::codewords_of;
 pub(crate) use inner::Inner;
 pub(crate) use ranks::rank_flags;
 use sqlparser::ast::Expr;
 
+use super::USUAL_DEGREE;
 use super::term::Term;
 use crate::derived::Derived;
 use crate::plan::{ChosenOf, Cut};
-use crate::quantity::{DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, Quantity, RANK_DIGITS};
+use crate::quantity::{
+    ConstantWeight, DateFlag, DatePart, DigitFlag, Flag, FlagOf, Holds, Quantity, RANK_DIGITS,
+};
 use crate::schema::cube::{Dimension, Grain};
 use crate::schema::units::{column_bounds, type_bounds};
 use crate::schema::{Column, ColumnType, FilterFault, MAX_BASE, MAX_DIGITS, Protection, Schema};
@@ -50,6 +57,12 @@ pub struct Code {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Values {
+    /// In a code of one weight.
+    Codewords {
+        low: i128,
+        count: u64,
+        code: ConstantWeight,
+    },
     Digits {
         low: i128,
         count: u64,
@@ -129,6 +142,7 @@ impl Code {
             Grain::Each if column.is_ranked() => Values::Ranks(Vec::new()),
             Grain::Each => digits_of(column)?,
             Grain::Calendar => parts_of(column)?,
+            Grain::Equality => codewords_of(column, schema.filter_factors.map_or(USUAL_DEGREE, usize::from))?,
             Grain::Bins(_) | Grain::Month | Grain::Quarter | Grain::Year => {
                 return Err(FilterFault::Grain { column: name.clone() });
             }
@@ -151,6 +165,7 @@ impl Code {
     /// Factors of the product that a condition on it is, at most.
     pub(crate) fn degree(&self) -> usize {
         match &self.values {
+            Values::Codewords { code, .. } => code.weight.into(),
             Values::Digits { digits, .. } => digits.len(),
             Values::Ranks(_) => RANK_DIGITS,
             Values::Condition { .. } | Values::Texts(_) => 1,
@@ -160,7 +175,7 @@ impl Code {
     /// Values.
     pub(crate) fn count(&self) -> u64 {
         match &self.values {
-            Values::Digits { count, .. } => *count,
+            Values::Codewords { count, .. } | Values::Digits { count, .. } => *count,
             Values::Condition { .. } => 2,
             Values::Ranks(cuts) => cuts.len() as u64 + 1,
             Values::Texts(texts) => texts.len() as u64,
@@ -186,14 +201,14 @@ impl Code {
     pub(super) fn equalities(&self) -> &[(String, Expr)] {
         match &self.values {
             Values::Condition { equalities, .. } => equalities,
-            Values::Digits { .. } | Values::Ranks(_) | Values::Texts(_) => &[],
+            Values::Codewords { .. } | Values::Digits { .. } | Values::Ranks(_) | Values::Texts(_) => &[],
         }
     }
 
     /// The least value, of numbers.
     pub(crate) fn low(&self) -> i128 {
         match &self.values {
-            Values::Digits { low, .. } => *low,
+            Values::Codewords { low, .. } | Values::Digits { low, .. } => *low,
             Values::Condition { .. } | Values::Ranks(_) | Values::Texts(_) => 0,
         }
     }
@@ -201,16 +216,20 @@ impl Code {
     /// The place of a text.
     pub(crate) fn place_of_text(&self, text: &str) -> Option<u64> {
         match &self.values {
-            Values::Condition { .. } | Values::Digits { .. } | Values::Ranks(_) => None,
+            Values::Codewords { .. }
+            | Values::Condition { .. }
+            | Values::Digits { .. }
+            | Values::Ranks(_) => None,
             Values::Texts(texts) => texts.iter().position(|known| known == text).map(|place| place as u64),
         }
     }
 
     /// What is encrypted of it: all flags, and where there is a value.
     pub(crate) fn quantities(&self) -> Vec<Quantity> {
-        let is_of_digits = matches!(self.values, Values::Digits { .. });
-        let valid = (self.nullable && is_of_digits).then(|| Quantity::Valid(self.column.clone()));
+        let has_zero = matches!(self.values, Values::Codewords { .. } | Values::Digits { .. });
+        let valid = (self.nullable && has_zero).then(|| Quantity::Valid(self.column.clone()));
         let flags: Vec<Quantity> = match &self.values {
+            Values::Codewords { low, code, .. } => self.codeword_flags(*low, *code).collect(),
             Values::Digits { digits, .. } => {
                 let of_digit = |digit: &Digit| {
                     (1..digit.base()).map(|least| self.flag(*digit, least)).collect::<Vec<_>>()
@@ -231,7 +250,9 @@ impl Code {
     pub(crate) fn valid(&self) -> Term {
         match &self.values {
             _ if !self.nullable => Term::Constant(1),
-            Values::Digits { .. } => Term::Stored(Quantity::Valid(self.column.clone())),
+            Values::Codewords { .. } | Values::Digits { .. } => {
+                Term::Stored(Quantity::Valid(self.column.clone()))
+            }
             Values::Ranks(_) => self.chosen(ChosenOf::Valid),
             // Every value has a flag.
             Values::Condition { condition, columns, .. } => {
@@ -241,10 +262,11 @@ impl Code {
         }
     }
 
-    /// 1 where the value is at one of these places, which rise and do not meet.
+    /// 1 where the value is at one of these places, which rise and do not meet, and which [`Code::tells`].
     pub(crate) fn within(&self, places: &[Places]) -> Term {
         let taken: u64 = places.iter().map(|(first, last)| last - first + 1).sum();
         match &self.values {
+            Values::Codewords { low, code, .. } => self.within_codewords(*low, *code, places),
             Values::Digits { digits, .. } => {
                 let ranges = places.iter().map(|(first, last)| {
                     if first == last && digits.len() > 1 && *first > 0 && *last + 1 < self.count() {

@@ -17,8 +17,8 @@ mod computed;
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
 pub(crate) use self::compared::text_of;
-use self::compared::{Operand, column_of, like, others};
-pub(super) use self::compared::{cuts_around, place_of};
+use self::compared::{Operand, column_of, like};
+pub(super) use self::compared::{cuts_around, others, place_of};
 use super::code::{Code, Places};
 use super::computed::Computed;
 use super::term::Term;
@@ -56,7 +56,7 @@ pub(super) struct CodedColumns<'a> {
 /// The polynomial that is 1 where a condition on some columns is true, and 0 elsewhere, with what masks are added for it; `None` for a condition
 /// that flags do not decide.
 pub(super) fn polynomial(columns: CodedColumns<'_>, condition: &Expr, masks: &mut Vec<Expr>) -> Option<Term> {
-    let condition = columns.read(condition, false)?;
+    let condition = columns.read(condition, false).filter(|condition| columns.tells(condition))?;
     // Before it is multiplied out: members of OR that may meet double it.
     (columns.degree(&condition) <= MAX_DEGREE).then(|| columns.term(&condition, masks))
 }
@@ -71,13 +71,27 @@ pub(super) fn computed(columns: CodedColumns<'_>, condition: &Expr) -> Option<Co
 
 /// Whether flags decide a condition, beside clear columns, whatever its degree.
 pub(crate) fn decide(schema: &Schema, codes: &[Code], condition: &Expr) -> bool {
-    CodedColumns { schema, codes, hides: false }.read(condition, false).is_some()
+    let columns = CodedColumns { schema, codes, hides: false };
+    columns.read(condition, false).is_some_and(|condition| columns.tells(&condition))
 }
 
 impl CodedColumns<'_> {
     /// Whether clear columns alone decide it.
     fn is_clear(self, condition: &Expr) -> bool {
         matches!(encrypted_in(self.schema, condition, Clause::Where), Ok(None))
+    }
+
+    /// Whether flags tell every set of values in a condition from the others.
+    fn tells(self, condition: &Condition) -> bool {
+        match condition {
+            Condition::Within(place, places, _) => {
+                self.codes.get(*place).is_none_or(|code| code.tells(places))
+            }
+            Condition::Clear(_) | Condition::Missing(_) => true,
+            Condition::And(members) | Condition::Or(members) => {
+                members.iter().all(|member| self.tells(member))
+            }
+        }
     }
 
     /// The degree of the polynomial of a condition.

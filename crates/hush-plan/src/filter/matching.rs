@@ -112,6 +112,11 @@ impl Read<'_> {
                     false => (MatchingValue::Text(first), false),
                 }
             }
+            (None, None) if self.shape.codes.iter().any(|code| code.column == name) => {
+                return Err(format!(
+                    "it reads {name} of the rows that match, whose flags serve conditions alone: with \"measure\" beside \"filter\" its values come back"
+                ));
+            }
             (None, None) => {
                 return Err(format!(
                     "it reads {name} of the rows that match, which is neither for \"filter\" nor for \"measure\""

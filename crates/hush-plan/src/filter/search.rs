@@ -64,7 +64,7 @@ impl Search {
             });
         }
         let code = |name: &String| shape.codes.iter().find(|code| code.column == *name);
-        let is_large = |code: &&Code| !code.is_ranked() && code.count() > u64::from(MAX_FILTER_CELLS);
+        let is_large = |code: &&Code| code.has_cells() && code.count() > u64::from(MAX_FILTER_CELLS);
         ranks.retain(|(name, _)| code(name).as_ref().is_some_and(is_large));
         let column = ranks.first()?.0.clone();
         let rounds = code(&column)?.levels().len();

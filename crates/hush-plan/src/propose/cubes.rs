@@ -188,8 +188,8 @@ fn finer(one: &Grain, other: &Grain) -> Grain {
             Grain::Bins(bins.into_iter().collect())
         }
         (Grain::Bins(_), finer) | (finer, Grain::Bins(_)) => finer.clone(),
-        (Grain::Calendar | Grain::Each | Grain::Texts(_), _) => one.clone(),
-        (_, Grain::Calendar | Grain::Each | Grain::Texts(_)) => other.clone(),
+        (Grain::Calendar | Grain::Each | Grain::Equality | Grain::Texts(_), _) => one.clone(),
+        (_, Grain::Calendar | Grain::Each | Grain::Equality | Grain::Texts(_)) => other.clone(),
         (Grain::Month, _) | (_, Grain::Month) => Grain::Month,
         (Grain::Quarter, _) | (_, Grain::Quarter) => Grain::Quarter,
         (Grain::Year, Grain::Year) => Grain::Year,

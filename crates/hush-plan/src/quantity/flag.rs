@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::codeword::CodewordFlag;
 use crate::schema::units::civil_from_days;
 use crate::sql::renamed_condition;
 
@@ -20,6 +21,8 @@ pub struct Flag {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FlagOf {
+    /// Where the codeword of the value has it.
+    Codeword(CodewordFlag),
     /// Where a part of a date is late enough.
     Date(DateFlag),
     /// Where a digit of the value's place is large enough.
@@ -119,6 +122,9 @@ impl Flag {
     pub fn describe(&self) -> String {
         let column = &self.column;
         match &self.of {
+            FlagOf::Codeword(CodewordFlag { number, .. }) => {
+                format!("flag {number} of the codeword of {column}")
+            }
             FlagOf::Digit(DigitFlag { step, least, .. }) => {
                 format!("the flag {least} of {column} in steps of {step}")
             }

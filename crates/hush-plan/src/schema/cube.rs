@@ -37,6 +37,8 @@ pub enum Grain {
     Bins(Vec<i128>),
     /// Each value.
     Each,
+    /// Each value, of which conditions tell whether it is equal to a constant, and nothing else.
+    Equality,
     /// Dates of a month.
     Month,
     /// Dates of a quarter.
@@ -48,9 +50,10 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// The grains of dates that have a word.
-    pub(crate) const OF_DATES: [(&'static str, Self); 4] = [
+    /// The grains that have a word.
+    pub(crate) const WORDS: [(&'static str, Self); 5] = [
         ("calendar", Self::Calendar),
+        ("equality", Self::Equality),
         ("month", Self::Month),
         ("quarter", Self::Quarter),
         ("year", Self::Year),
@@ -64,7 +67,7 @@ impl Dimension {
         if schema.columns.iter().any(|column| column.name == text) {
             return each;
         }
-        let grain = Grain::OF_DATES.into_iter().find_map(|(word, grain)| {
+        let grain = Grain::WORDS.into_iter().find_map(|(word, grain)| {
             let column = text.strip_prefix(word)?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
             Some(Self { column: column.trim().to_owned(), grain })
         });
@@ -76,8 +79,8 @@ impl Dimension {
         match &self.grain {
             Grain::Bins(bins) => format!("{} in {} bins", self.column, bins.len() + 1),
             Grain::Each | Grain::Texts(_) => self.column.clone(),
-            dates => {
-                let word = Grain::OF_DATES.into_iter().find(|(_, grain)| grain == dates);
+            worded => {
+                let word = Grain::WORDS.into_iter().find(|(_, grain)| grain == worded);
                 format!("{}({})", word.map_or("", |(word, _)| word), self.column)
             }
         }
@@ -103,8 +106,8 @@ impl Dimension {
                 let texts = quoted_list(texts.iter().map(String::as_str));
                 format!("{{ column = {column}, values = {texts} }}")
             }
-            dates => {
-                let word = Grain::OF_DATES.into_iter().find(|(_, grain)| grain == dates);
+            worded => {
+                let word = Grain::WORDS.into_iter().find(|(_, grain)| grain == worded);
                 quoted(&format!("{}({})", word.map_or("", |(word, _)| word), self.column))
             }
         }

@@ -51,6 +51,14 @@ pub enum FilterFault {
         /// Its name.
         column: String,
     },
+    /// Equality of values that nothing bounds.
+    #[error(
+        "{column} has no range, and equality({column}) is for numbers and dates with one: list texts, or name them alone"
+    )]
+    NoRange {
+        /// The column.
+        column: String,
+    },
     /// A text without its values.
     #[error(
         "{column} is a text without values: list its values, filter = [{{ column = \"{column}\", values = [\"…\"] }}], or name it alone for conditions by ranks, filter = [\"{column}\"]"

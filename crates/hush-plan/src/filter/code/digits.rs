@@ -16,7 +16,7 @@ pub enum CodeValue<'a> {
 }
 
 impl Code {
-    /// The digits of a row's value: each a sum of flags. Of texts one digit, from 1 on, and 0 where there is none; of conditions none.
+    /// The digits of a row's value: each a sum of flags. Of texts one digit, from 1 on, and 0 where there is none; of what has no digits none.
     pub(crate) fn digit_terms(&self) -> Vec<Term> {
         match &self.values {
             Values::Digits { digits, .. } => {
@@ -31,7 +31,7 @@ impl Code {
                     .map(|(text, number)| Term::Constant(number).times(Term::Stored(self.text(text))));
                 vec![Term::sum(weighed)]
             }
-            Values::Condition { .. } | Values::Ranks(_) => Vec::new(),
+            Values::Codewords { .. } | Values::Condition { .. } | Values::Ranks(_) => Vec::new(),
         }
     }
 
@@ -49,7 +49,7 @@ impl Code {
                 let is_value = place < *count && digits.iter().zip(found).all(is_of_it);
                 is_value.then(|| CodeValue::Units(self.low() + i128::from(place)))
             }
-            Values::Condition { .. } | Values::Ranks(_) => None,
+            Values::Codewords { .. } | Values::Condition { .. } | Values::Ranks(_) => None,
         }
     }
 
@@ -91,7 +91,7 @@ mod tests {
         i64::from(match of {
             FlagOf::Digit(flag) => flag.is_set(units),
             FlagOf::Date(flag) => flag.is_set(units),
-            FlagOf::Ranked(_) | FlagOf::Text(_) => false,
+            FlagOf::Codeword(_) | FlagOf::Ranked(_) | FlagOf::Text(_) => false,
         })
     }
 

@@ -36,8 +36,8 @@ impl Code {
                 }
                 digits => self.ranges(digits, (places, most), sums),
             },
-            // Their constants are found in each chunk, and no formula is asked for.
-            Values::Ranks(_) => push(sums, Vec::new()),
+            // No formula is asked for.
+            Values::Codewords { .. } | Values::Ranks(_) => push(sums, Vec::new()),
             Values::Texts(texts) => {
                 let of_text = |(text, place): (&String, u64)| (Some(self.text(text)), constant(place));
                 push(sums, texts.iter().zip(0..).map(of_text).collect())
@@ -61,7 +61,7 @@ impl Code {
             Values::Condition { condition, columns, .. } => {
                 [true, false].map(|truth| (Some(holds(condition, columns, truth)), 1)).to_vec()
             }
-            Values::Ranks(_) => Vec::new(),
+            Values::Codewords { .. } | Values::Ranks(_) => Vec::new(),
             Values::Texts(texts) => texts.iter().map(|text| (Some(self.text(text)), 1)).collect(),
         };
         push(sums, valid).complement()

@@ -32,7 +32,10 @@ impl Code {
     pub(in crate::filter) fn cuts(&self) -> Option<&[Cut]> {
         match &self.values {
             Values::Ranks(cuts) => Some(cuts),
-            Values::Condition { .. } | Values::Digits { .. } | Values::Texts(_) => None,
+            Values::Codewords { .. }
+            | Values::Condition { .. }
+            | Values::Digits { .. }
+            | Values::Texts(_) => None,
         }
     }
 

@@ -74,7 +74,7 @@ fn part_compared(
     op: &BinaryOperator,
     constant: &Expr,
 ) -> Option<Vec<Places>> {
-    if code.kind != ColumnType::Date || code.is_ranked() || code.count() > MAX_DAYS {
+    if code.kind != ColumnType::Date || !code.has_cells() || code.count() > MAX_DAYS {
         return None;
     }
     let kind = match part {
@@ -234,7 +234,7 @@ pub(crate) fn text_of(literal: &Expr) -> Option<&str> {
 }
 
 /// The places up to the last one that are not among these.
-pub(super) fn others(places: &[Places], last: u64) -> Vec<Places> {
+pub(in crate::filter) fn others(places: &[Places], last: u64) -> Vec<Places> {
     let (mut next, mut found) = (0, Vec::new());
     for (first, end) in places {
         if next < *first {
