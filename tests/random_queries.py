@@ -388,8 +388,9 @@ def of_rows(draw, cells, where, columns, paged, source):
 
 
 def named(expressions):
-    """The list of outputs, each with a name."""
-    return ", ".join(f"{text} AS o{place}" for place, text in enumerate(expressions))
+    """The list of outputs, each with a name: some that the program uses too, for others of its columns."""
+    texts = list(expressions)
+    return ", ".join(f"{text} AS {'kca'[place % 3]}{(place + 1) % len(texts)}" for place, text in enumerate(texts))
 
 
 def filtered(draw, table):

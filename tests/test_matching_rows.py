@@ -186,3 +186,20 @@ def test_first_rows(hush, table, small_key):
     assert re.search(r"in \d rounds before find the last value of day that is wanted", told), told
     ways = " ".join(hush("explain", "T", query, *small_key).stdout.split())
     assert re.search(r"up to \d rows of a slot come back, after \d rounds", ways), ways
+
+
+def test_missing_dates_of_a_range_that_begins_within_a_year(hush, tmp_path, small_key):
+    """A missing date has the digits of a day before the range, and is none."""
+    (tmp_path / "d.schema.toml").write_text(
+        'format = 1\ntable = "d"\nstatus = "approved"\napproved_by = "test"\nmax_rows = 20000\nnull_tokens = [""]\nfilter = ["calendar(day)"]\n'
+        '[columns.size]\ntype = "int(8)"\nrange = [0, 3]\nprotect = "encrypt"\nfor = ["filter"]\n'
+        '[columns.day]\ntype = "date"\nrange = ["1992-02-01", "1998-12-01"]\nnullable = true\nprotect = "encrypt"\nfor = ["filter"]\n'
+        '[columns.pay]\ntype = "int(8)"\nrange = [0, 9]\nprotect = "encrypt"\nfor = ["measure"]\n',
+        encoding="utf-8",
+    )
+    lines = [f"{row % 4},{'' if row % 5 == 3 else f'199{2 + row % 7}-0{2 + row % 8}-1{row % 10}'},{row % 10}\n" for row in range(60)]
+    (tmp_path / "d.csv").write_text("size,day,pay\n" + "".join(lines), encoding="utf-8")
+    hush("encrypt", "d.csv", "-o", "D", *small_key)
+    for query in ["SELECT day, pay FROM d WHERE size = 3 ORDER BY day, pay", "SELECT day, COUNT(*) AS c FROM d WHERE size = 3 GROUP BY day ORDER BY day"]:
+        found = hush("query", "D", query, "--way", "filter", "--format", "csv", *small_key).stdout
+        assert "\n," in found and found == hush("query", "D", query, "--way", "fetch", "--format", "csv", *small_key).stdout, query

@@ -314,6 +314,13 @@ AWKWARD = {
     "SELECT COUNT(x) AS n FROM t": "4",
     "SELECT 2 AS o, x, k FROM t ORDER BY o DESC, k DESC LIMIT 1": "2,4,4",
     "SELECT x AS o FROM t ORDER BY 1 DESC, k LIMIT 1": "4",
+    # Names that the program has for columns of its own.
+    "SELECT -k AS c0, k FROM t ORDER BY k LIMIT 2": "-1,1 -2,2",
+    "SELECT k AS c1, n AS c0 FROM t ORDER BY k DESC LIMIT 2": "4,7 3,4",
+    "SELECT k AS p0, -x AS c0 FROM t ORDER BY x DESC, k DESC LIMIT 1": "4,-4",
+    'SELECT -k AS "row", k FROM t LIMIT 2': "-1,1 -2,2",
+    "SELECT k, -SUM(x) AS a0 FROM t GROUP BY k ORDER BY SUM(x) LIMIT 1": "1,-1",
+    "SELECT -k AS k0, SUM(x) AS s FROM t GROUP BY k ORDER BY k LIMIT 1": "-1,1",
 }
 
 

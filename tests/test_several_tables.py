@@ -207,6 +207,35 @@ FIXED = [
     "SELECT ward, COUNT(*) AS n FROM (SELECT id, ward FROM patients) a FULL JOIN (SELECT ward, beds FROM wards) b USING (ward) GROUP BY ward",
     "SELECT * FROM (SELECT id, ward FROM patients) a NATURAL RIGHT JOIN (SELECT ward, beds FROM wards) b",
     "SELECT v.kind, p.note FROM visits v JOIN patients p ON v.kind = p.note WHERE v.kind IN ('it''s', '50%', 'Zürich') AND p.note NOT LIKE 'a%'",
+    # Sums of computed integers have more digits than what stands beside them.
+    *(
+        f"SELECT p.ward, {item} AS x FROM patients p {kind}JOIN visits v ON p.id = v.patient{where} GROUP BY p.ward"
+        for item in [
+            "SUM(p.id * 2) + 1",
+            "SUM(v.units * p.id) - SUM(p.id)",
+            "SUM(p.id * 2) % 5",
+            "SUM(p.id * 2) > 0",
+            "SUM(p.id * v.units) > COUNT(*)",
+            "CASE SUM(p.id * 2) WHEN 2 THEN 'two' WHEN 24 THEN 'more' END",
+            "CASE WHEN SUM(v.units * 2) IS NULL THEN 0 ELSE SUM(v.units * 2) END",
+            "NULLIF(SUM(p.id * 2), 24)",
+            "GREATEST(SUM(p.id * 2), 30)",
+            "COALESCE(SUM(v.units + 1), 0)",
+            "COALESCE(SUM(v.cost * 3), 0)",
+            "SUM(p.id * 2) IN (2, 24, 30)",
+            "SUM(v.units * 2) BETWEEN 10 AND 100",
+            "SUM(SUM(p.id * 2)) OVER () > 3",
+        ]
+        # Of no row has the sum a value in the second, so that only its type stands beside the others.
+        for kind, where in [("LEFT ", ""), ("LEFT ", " AND v.patient IS NULL")]
+    ),
+    "SELECT p.ward FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward HAVING SUM(p.id * v.units) > 100",
+    "SELECT p.ward FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward HAVING COALESCE(SUM(p.id * 2), 0) >= 20",
+    "SELECT * FROM (SELECT p.ward, SUM(v.units * p.id) AS s FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward) x WHERE s > 0",
+    "SELECT id FROM patients WHERE id IN (SELECT SUM(units * 1) FROM visits GROUP BY patient)",
+    "SELECT id FROM patients WHERE id < (SELECT SUM(units + 1) - 6 FROM visits)",
+    "SELECT p.id, b.s FROM patients p JOIN (SELECT patient, SUM(units * 3) AS s FROM visits GROUP BY patient) b ON p.id * 3 = b.s OR p.id = b.s",
+    "SELECT p.id, b.s FROM patients p JOIN (SELECT patient, SUM(units * 3) AS s FROM visits GROUP BY patient) b ON p.id = b.s",
 ]
 
 
@@ -511,6 +540,13 @@ def test_one_table_may_be_read_several_times(hush, key, pair):
     assert done.stdout == "id,older\n1,2\n1,4\n2,4\n"
     done = hush("query", pair[0], "SELECT id FROM people WHERE age = (SELECT MAX(age) FROM people)", "--format", "csv", *key)
     assert done.stdout == "id\n4\n"
+    # Names in a sub-query are those of its own tables.
+    for query, found in [
+        ("SELECT a.id FROM people a WHERE EXISTS (SELECT 1 FROM people b WHERE b.age > a.age) ORDER BY 1", "id\n1\n2\n"),
+        ("SELECT a.id, (SELECT MAX(b.age) FROM people b) AS m FROM people a WHERE a.id = 1", "id,m\n1,77\n"),
+        ("SELECT people.id FROM people WHERE people.age > (SELECT AVG(p.age) FROM people p)", "id\n4\n"),
+    ]:
+        assert hush("query", pair[0], query, "--format", "csv", *key).stdout == found, query
 
 
 def test_the_program_refuses_what_it_cannot_do(hush, key, pair):

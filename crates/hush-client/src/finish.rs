@@ -8,12 +8,15 @@ pub(crate) mod quantile;
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::record_batch::RecordBatch;
+use arrow::datatypes::{Field, Schema};
+use arrow::error::ArrowError;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext, col};
 use hush_exec::coerce::{self, MixedWidths, SettleTypes, faithful_rules};
+use hush_plan::final_sql::unmarked;
 
 use self::picked::Picked;
 use crate::error::ClientError;
@@ -26,10 +29,26 @@ pub(crate) const ROW: &str = "row";
 /// # Errors
 /// [`ClientError::Finish`] if the engine refuses the expression (for instance a division by zero).
 pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientError> {
-    match Picked::read(sql, &merged.schema()) {
-        Some(picked) => Ok(vec![picked.of(&merged)?]),
-        None => by_engine(merged, sql),
+    let found = match Picked::read(sql, &merged.schema()) {
+        Some(picked) => vec![picked.of(&merged)?],
+        None => by_engine(merged, sql)?,
+    };
+    found.into_iter().map(|batch| Ok(named(batch)?)).collect()
+}
+
+/// The batch with the names that its columns have in the question.
+fn named(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let schema = batch.schema();
+    if schema.fields().iter().all(|field| unmarked(field.name()) == field.name()) {
+        return Ok(batch);
     }
+    let fields: Vec<Field> = schema
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone().with_name(unmarked(field.name())))
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), batch.columns().to_vec(), &options)
 }
 
 fn by_engine(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>, ClientError> {

@@ -58,7 +58,7 @@ pub const MAX_FILTER_COLUMNS: usize = 2048;
 /// Most cells of a question.
 pub(crate) const MAX_FILTER_CELLS: u32 = 256;
 /// Factors of the products that parameters are chosen for, where there could be more.
-const USUAL_DEGREE: usize = 5;
+pub(crate) const USUAL_DEGREE: usize = 5;
 /// Rows of a ring element, in the rings that are used most.
 const ELEMENT_ROWS: u64 = 8192;
 /// Seconds that one core takes to encrypt and store a value, about.

@@ -294,10 +294,16 @@ fn numbers(asked: &Asked<'_>, column: &MatchingColumn, rows: &[Row]) -> Result<V
             let schema = asked.table.half.schema.with_derived();
             let code = code_of(&schema, &column.name);
             let code = code.ok_or(ClientError::Internal { what: "a column of flags has no code" })?;
-            let number = |row: &Row| match code.value_of(row.get(first..first + count)?)? {
-                CodeValue::Units(_) if is_missing(row) => Some(I256::ZERO),
-                CodeValue::Units(units) => Some(I256::from(units)),
-                CodeValue::Text(_) | CodeValue::Missing => None,
+            let number = |row: &Row| {
+                let digits = row.get(first..first + count)?;
+                if is_missing(row) {
+                    // No flag of it is set. These may be the digits of no value: a range may begin after the year does.
+                    return digits.iter().all(|digit| *digit == 0).then_some(I256::ZERO);
+                }
+                match code.value_of(digits)? {
+                    CodeValue::Units(units) => Some(I256::from(units)),
+                    CodeValue::Text(_) | CodeValue::Missing => None,
+                }
             };
             rows.iter().map(|row| number(row).ok_or_else(wrong)).collect()
         }

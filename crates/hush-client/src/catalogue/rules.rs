@@ -16,8 +16,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     AggregateUDF, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition, cast,
 };
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::utils::NamePreserver;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use hush_exec::coerce::SettleTypes;
 use hush_exec::ordered;
 use hush_plan::PlanError;
@@ -28,11 +28,13 @@ use crate::finish::moments;
 /// Digits of a number whose sum over 10^19 rows has 38.
 const SAFE_DIGITS: u8 = 19;
 
-/// The analyzer rules of [`SettleTypes`] with this one before them.
+/// The analyzer rules of [`SettleTypes`] with [`ExactAggregates`] before them and [`WideSums`] behind, and then once more the engine's own: what stands beside
+/// a sum has to be of its new type.
 pub(super) fn exact_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(ExactAggregates)];
     rules.extend(SettleTypes::first());
     rules.push(Arc::new(WideSums));
+    rules.extend(Analyzer::new().rules);
     rules
 }
 

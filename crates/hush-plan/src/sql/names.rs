@@ -8,8 +8,9 @@ use sqlparser::ast::{
 };
 
 use super::number::numeric_literal;
+use super::scalar::is_subquery;
 use super::{Item, like};
-use crate::error::{Clause, PlanError};
+use crate::error::{Clause, Feature, PlanError};
 use crate::nearest::nearest;
 use crate::schema::{Column, Schema};
 
@@ -166,6 +167,11 @@ impl VisitorMut for Resolver<'_> {
     type Break = Box<PlanError>;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        // The names within are not those of this table alone.
+        if is_subquery(expr) {
+            let feature = Feature::Subquery;
+            return ControlFlow::Break(Box::new(PlanError::Unsupported { clause: self.clause, feature }));
+        }
         if let Some(double) = beyond_decimals(expr) {
             *expr = double;
         }

@@ -70,6 +70,18 @@ impl Visitor for Walk {
     }
 }
 
+/// Whether an expression holds a query.
+pub(super) fn is_subquery(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Exists { .. }
+            | Expr::InSubquery { .. }
+            | Expr::Subquery(_)
+            | Expr::AnyOp { .. }
+            | Expr::AllOp { .. }
+    )
+}
+
 /// Checks one node; its children are visited by themselves.
 pub(super) fn node(expr: &Expr, clause: Clause) -> Result<(), PlanError> {
     let refuse = |feature| Err(PlanError::Unsupported { clause, feature });
@@ -114,11 +126,7 @@ pub(super) fn node(expr: &Expr, clause: Clause) -> Result<(), PlanError> {
             _ => refuse(Feature::Dialect),
         },
         Expr::Function(function) => functions::check_scalar(function, clause),
-        Expr::Exists { .. }
-        | Expr::InSubquery { .. }
-        | Expr::Subquery(_)
-        | Expr::AnyOp { .. }
-        | Expr::AllOp { .. } => refuse(Feature::Subquery),
+        other if is_subquery(other) => refuse(Feature::Subquery),
         Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) => refuse(Feature::GroupingSets),
         _ => refuse(Feature::Dialect),
     }

@@ -5,7 +5,8 @@ use hush_params::{ParamSet, noise, size};
 
 use crate::conditions::predicate;
 use crate::filter::{
-    Computed, Inner, MAX_CONSTANTS, Operand, Space, Term, chain_of_constants, mask_log2, rank_flags, space_of,
+    Computed, Inner, MAX_CONSTANTS, Operand, Space, Term, USUAL_DEGREE, chain_of_constants, mask_log2,
+    rank_flags, space_of,
 };
 use crate::plan::{
     Choices, ChosenFlag, ChosenOf, ComputedCondition, Factor, Predicate, ProductSum, ProductsTask, RanksQuery,
@@ -313,8 +314,13 @@ impl<'a, 'c> Products<'a, 'c> {
                 noise::product_bits(space.degree, answered as u8, space.t_log2, set.log_q(), phase_log2);
             sum.bits = bits.ok_or_else(|| {
                 let missing = (phase_log2 - set.log_q() + 1.0).ceil().max(1.0);
+                let columns = if components == 2 { "column" } else { "columns" };
+                let declared = self.case.schema.filter_factors.map(usize::from);
+                let has_fewer = declared.is_some_and(|factors| factors < USUAL_DEGREE);
+                let mend =
+                    if has_fewer { "; filter_factors with more makes room in a new table" } else { "" };
                 format!(
-                    "it multiplies {} encrypted columns, and {} holds fewer ({missing} bits missing)",
+                    "it multiplies {} encrypted {columns}, and {} holds fewer ({missing} bits missing{mend})",
                     components - 1,
                     set.name()
                 )
