@@ -9,6 +9,7 @@
 //! All of a table are in one ring under one secret. So those of several queries are weighed as one ([`joined`]).
 
 mod conditions;
+mod equality;
 mod measures;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,8 @@ pub struct Filters {
     pub columns: BTreeSet<String>,
     /// Of these the dates in digits of the calendar.
     pub calendar: BTreeSet<String>,
+    /// Of these what is compared for equality alone.
+    pub equality: BTreeSet<String>,
     /// Texts that are listed; placeholders until they are ([`super::list_texts`]).
     pub texts: BTreeMap<String, Vec<String>>,
     /// Conditions that are derived, as SQL.
@@ -204,7 +207,7 @@ fn derive(schema: &Schema, derived: &mut Vec<String>, text: &str) -> Option<()> 
     Some(())
 }
 
-/// With the digits of dates and the factors with which all of some queries are answered: those that take the fewest bytes, unless others make a query
+/// With the digits of dates, the codes of keys and the factors with which all of some queries are answered: those that take the fewest bytes, unless others make a query
 /// clearly cheaper.
 fn settled(workload: &Workload<'_>, filters: Filters, served: &[usize]) -> Option<Filters> {
     let is_date = |name: &&String| {
@@ -212,11 +215,15 @@ fn settled(workload: &Workload<'_>, filters: Filters, served: &[usize]) -> Optio
         column.is_some_and(|column| column.kind == ColumnType::Date)
     };
     let dates: Vec<String> = filters.columns.iter().filter(is_date).cloned().collect();
-    let choices = subsets(&dates).into_iter().filter_map(|calendar| {
-        let filters = Filters { calendar, ..filters.clone() };
-        with_factors(workload, filters, served)
+    let keys = equality::keys(workload, &filters.columns, served);
+    let equality = if keys.is_empty() { vec![keys] } else { vec![BTreeSet::new(), keys] };
+    let choices = equality.into_iter().flat_map(|equality| {
+        let days: Vec<String> = dates.iter().filter(|name| !equality.contains(*name)).cloned().collect();
+        let with = |calendar| Filters { calendar, equality: equality.clone(), ..filters.clone() };
+        subsets(&days).into_iter().map(with).collect::<Vec<_>>()
     });
-    let mut choices: Vec<Settled> = choices.collect();
+    let settled = choices.filter_map(|filters| with_factors(workload, filters, served));
+    let mut choices: Vec<Settled> = settled.collect();
     choices.sort_by(|one, other| one.row_bytes.total_cmp(&other.row_bytes));
     let taken = choices
         .into_iter()
@@ -243,21 +250,23 @@ struct Settled {
     answers: Vec<Option<Answer>>,
 }
 
-/// With as few factors as answer the queries.
+/// With as few factors as answer the queries, or where keys are written in longer codes for fewer factors, with the fewest bytes.
 fn with_factors(workload: &Workload<'_>, filters: Filters, served: &[usize]) -> Option<Settled> {
     let laid_out = |factors: Option<u8>| {
         let mut schema = workload.schema.clone();
         let filters = Filters { factors, ..filters.clone() };
         filters.add_to(&mut schema);
-        let set = FilterShape::of(&schema).ok()?.set()?.name();
-        Some((filters, schema, set))
+        let shape = FilterShape::of(&schema).ok()?;
+        let stored = (shape.set()?.name(), shape.quantities().len());
+        Some((filters, schema, stored))
     };
     // Of equal parameters the default says nothing.
     let (_, _, usual) = laid_out(None)?;
     let mut tried = BTreeSet::new();
-    FACTORS.into_iter().find_map(|factors| {
-        let (filters, schema, set) = laid_out(factors)?;
-        if !tried.insert(set) {
+    let has_keys = !filters.equality.is_empty();
+    let mut settled = FACTORS.into_iter().filter_map(|factors| {
+        let (filters, schema, stored) = laid_out(factors)?;
+        if !tried.insert(stored) {
             return None;
         }
         let table = LaidOut::of(&schema, workload.situation).ok()?;
@@ -266,11 +275,13 @@ fn with_factors(workload: &Workload<'_>, filters: Filters, served: &[usize]) -> 
             answer.filter(|answer| answer.way == WayName::Filter)
         });
         let answers: Vec<Option<Answer>> = answers.collect();
-        let factors = factors.filter(|_| set != usual);
+        let factors = factors.filter(|_| stored != usual);
         let settled =
             Settled { filters: Filters { factors, ..filters }, row_bytes: table.row_bytes(), answers };
         settled.answers.iter().all(Option::is_some).then_some(settled)
-    })
+    });
+    let bytes = |one: &Settled, other: &Settled| one.row_bytes.total_cmp(&other.row_bytes);
+    if has_keys { settled.min_by(bytes) } else { settled.next() }
 }
 
 impl Filters {
@@ -288,7 +299,10 @@ impl Filters {
         }
         let dates = self.calendar.iter().map(|name| (name.clone(), Grain::Calendar));
         let texts = self.texts.iter().map(|(name, texts)| (name.clone(), Grain::Texts(texts.clone())));
-        schema.filters.extend(dates.chain(texts).map(|(column, grain)| Dimension { column, grain }));
+        let keys = self.equality.iter().map(|name| (name.clone(), Grain::Equality));
+        schema
+            .filters
+            .extend(dates.chain(keys).chain(texts).map(|(column, grain)| Dimension { column, grain }));
         schema.derived.extend(self.derived.iter().cloned());
         schema.measures.extend(measures);
         schema.filter_factors = self.factors;
@@ -296,9 +310,10 @@ impl Filters {
 
     /// In words, for people: `conditions without keys (filter) on calendar(day), kind; measures of price`.
     pub(super) fn describe(&self) -> String {
-        let column = |name: &String| match self.calendar.contains(name) {
-            true => format!("calendar({name})"),
-            false => name.clone(),
+        let column = |name: &String| match (self.calendar.contains(name), self.equality.contains(name)) {
+            (true, _) => format!("calendar({name})"),
+            (_, true) => format!("equality({name})"),
+            _ => name.clone(),
         };
         let columns: Vec<String> =
             self.columns.iter().map(column).chain(self.texts.keys().cloned()).collect();

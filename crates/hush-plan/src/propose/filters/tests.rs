@@ -100,6 +100,16 @@ fn conditions_that_no_cube_has_cells_for_get_flags() {
         words(&[&within], LINK / 10.0),
         ["conditions without keys (filter) on received, mode; derived: received > due, due > shipped"]
     );
+    // Prices that are picked one by one take fewer flags in codewords.
+    let picked = "SELECT COUNT(*) FROM lines WHERE price IN (500.25, 812) AND comment LIKE '%special%'";
+    assert_eq!(
+        words(&[picked], LINK / 10.0),
+        ["conditions without keys (filter) on equality(price); derived: comment LIKE '%special%'"]
+    );
+    // As soon as another question asks for a range, they have digits.
+    let above = &picked.replace("price IN (500.25, 812)", "price > 500");
+    let both = words(&[picked, above], LINK / 10.0);
+    assert!(both.len() == 1 && !both[0].contains("equality"), "{both:?}");
     let found = advice(&[MARKED], LINK);
     assert_eq!(
         found.kept[0].structure.describe(),
