@@ -265,3 +265,11 @@ def test_the_widest_column(hush, tmp_path, small_key):
         query = f"SELECT COUNT(*) AS c, SUM(pay) AS s FROM t WHERE id = {number}"
         assert same_without_keys(hush, query, small_key)
         assert_as_duckdb(asked(hush, query, small_key, "--way", "filter")[0], query, tmp_path / "t.csv")
+
+
+def test_a_key_is_not_widened_beyond_its_code(hush, table, small_key):
+    """Ranks would show more than codewords do: nobody gets them who asked for equality."""
+    refused = hush("alter", "T", "--range", "id=-5..2900000000", *small_key, status=None)
+    assert "HUSH-C129" in refused.stderr and "id has more than 2829877120 values" in refused.stderr, refused.stderr
+    assert same_without_keys(hush, QUESTIONS[0], small_key)
+    assert "rank" not in hush("info", "T", *small_key).stdout

@@ -207,6 +207,14 @@ FIXED = [
     "SELECT ward, COUNT(*) AS n FROM (SELECT id, ward FROM patients) a FULL JOIN (SELECT ward, beds FROM wards) b USING (ward) GROUP BY ward",
     "SELECT * FROM (SELECT id, ward FROM patients) a NATURAL RIGHT JOIN (SELECT ward, beds FROM wards) b",
     "SELECT v.kind, p.note FROM visits v JOIN patients p ON v.kind = p.note WHERE v.kind IN ('it''s', '50%', 'Zürich') AND p.note NOT LIKE 'a%'",
+    # A name alone in ORDER BY is an output's, one in an expression a column's.
+    "SELECT -p.id AS id, v.cost FROM patients p JOIN visits v ON p.id = v.patient ORDER BY p.id, v.cost, v.seen NULLS FIRST, v.day NULLS FIRST, v.units LIMIT 5",
+    "SELECT -id AS id, beds FROM patients, wards WHERE patients.ward = wards.ward ORDER BY id + 0, beds LIMIT 7",
+    "SELECT -id AS id, beds FROM patients, wards WHERE patients.ward = wards.ward ORDER BY id, beds LIMIT 7",
+    "SELECT p.ward, -SUM(p.id) AS id FROM patients p JOIN visits v ON p.id = v.patient WHERE p.ward IS NOT NULL GROUP BY p.ward ORDER BY SUM(p.id) DESC, p.ward LIMIT 2",
+    "SELECT -v AS v, x.k FROM (SELECT id AS k, id * 3 AS v FROM patients) x JOIN wards w ON x.k > w.beds ORDER BY v % 7, x.k, v LIMIT 9",
+    "SELECT p.ward, COUNT(*) AS n FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward ORDER BY n + 1, p.ward NULLS FIRST LIMIT 3",
+    "SELECT DISTINCT p.id % 7 AS z FROM patients p JOIN visits v ON p.id = v.patient ORDER BY p.id % 7 LIMIT 3",
     # Sums of computed integers have more digits than what stands beside them.
     *(
         f"SELECT p.ward, {item} AS x FROM patients p {kind}JOIN visits v ON p.id = v.patient{where} GROUP BY p.ward"

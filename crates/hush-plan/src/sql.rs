@@ -39,7 +39,7 @@ pub(crate) use condition::renamed_condition;
 pub use condition::{Condition, OwnedCondition};
 pub(crate) use constant::{constant_number, constant_units};
 pub(crate) use expression::{bare, column_name, columns_of, holds, quoted, renamed, shown};
-pub use several::{Several, several};
+pub use several::{Several, several, shown_name};
 pub use similar::similar_regex;
 pub use statement::table_of;
 pub use workload::{parse_workload, statements};

@@ -12,6 +12,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 use datafusion::physical_plan::collect;
+use hush_plan::sql::shown_name;
 use hush_table::CHUNK_ROWS;
 
 use super::groups::come;
@@ -77,9 +78,10 @@ fn under(names: &[String], batch: &RecordBatch) -> Result<RecordBatch, ClientErr
 fn named(schema: &ArrowSchema) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |field: &Arc<Field>| {
-        let (mut name, mut number) = (field.name().clone(), 2);
+        let wanted = shown_name(field.name());
+        let (mut name, mut number) = (wanted.to_owned(), 2);
         while !taken.insert(name.clone()) {
-            name = format!("{}_{number}", field.name());
+            name = format!("{wanted}_{number}");
             number += 1;
         }
         name

@@ -102,6 +102,11 @@ pub enum Feature {
     /// `UNION`, `EXCEPT`, `INTERSECT`, `VALUES`
     #[error("a set operation")]
     SetOperation,
+    /// `ORDER BY x + 1` in a query within, where x is an output and another column.
+    #[error(
+        "an expression over a name in ORDER BY that is both a column and an output, in a query within the query"
+    )]
+    OutputInOrder,
     /// A quantile at what is no part of the rows.
     #[error("a quantile at anything but a number from 0 to 1")]
     Part,
@@ -125,6 +130,7 @@ impl Feature {
         match self {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
             Self::CommonName => Some("WITH under another name"),
+            Self::OutputInOrder => Some("the output under another name"),
             Self::SeveralTables => Some(
                 "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, MIN, MAX, MEDIAN, quantiles, MODE, BOOL_AND and BOOL_OR work on several tables",
             ),

@@ -5,9 +5,9 @@ use super::Code;
 use super::FilterShape;
 use crate::cube::{lanes_over, sums_after};
 use crate::derived::Derived;
-use crate::schema::Schema;
 use crate::schema::alter::Alteration;
-use crate::schema::cube::Dimension;
+use crate::schema::cube::{Dimension, Grain};
+use crate::schema::{FilterFault, Schema};
 use crate::sql::renamed_condition;
 
 /// Gives an altered schema the filters and measures that the one before had, as far as there can be such, and the further measures, be they such or
@@ -45,7 +45,12 @@ pub fn forget_lost(schema: &mut Schema) {
     let mut filters = std::mem::take(&mut schema.filters);
     let mut measures = std::mem::take(&mut schema.measures);
     let mut derived = std::mem::take(&mut schema.derived);
-    filters.retain(|filter| Code::of(schema, filter).is_ok());
+    // A key with too many values for its code would be compared by ranks, which show more: that is refused, and not done.
+    let is_kept = |filter: &Dimension| match Code::of(schema, filter) {
+        Ok(_) => true,
+        Err(fault) => filter.grain == Grain::Equality && matches!(fault, FilterFault::TooManyValues { .. }),
+    };
+    filters.retain(is_kept);
     measures.retain(|text| lanes_over(schema, std::slice::from_ref(text), schema.max_rows.max(1)).is_ok());
     derived.retain(|text| Derived::of(schema, text).is_ok());
     (schema.filters, schema.measures, schema.derived) = (filters, measures, derived);

@@ -6,6 +6,7 @@
 //!
 //! *Non-goals.* What each table is asked: that follows from the engine's plan.
 
+mod order;
 mod quotients;
 mod selects;
 mod spelling;
@@ -18,6 +19,8 @@ use sqlparser::ast::{
     ObjectNamePart, Value, VisitMut, VisitorMut,
 };
 
+use self::order::Orders;
+pub use self::order::shown_name;
 use self::selects::Selects;
 use self::spelling::{Spelling, respell_aliases};
 use super::expression::shown;
@@ -52,6 +55,7 @@ pub fn several(schemas: &[&Schema], text: &str) -> Result<Several, PlanError> {
     broken(VisitMut::visit(&mut query, &mut Expressions { spelling: &spelling }))?;
     let mut selects = Selects::new(schemas);
     broken(VisitMut::visit(&mut query, &mut selects))?;
+    broken(VisitMut::visit(&mut query, &mut Orders::new(schemas)))?;
     broken(VisitMut::visit(&mut query, &mut Renaming))?;
     let (tables, notes): (BTreeSet<String>, Vec<String>) = selects.into_found();
     if tables.is_empty() {
@@ -231,6 +235,62 @@ mod tests {
         ] {
             assert_eq!(outputs(text), format!(r#"SELECT {expected} FROM "visits" "v""#), "{text}");
         }
+    }
+
+    /// A name alone in ORDER BY is an output's, one in an expression a column's.
+    #[test]
+    fn expressions_in_order_by_read_columns() {
+        let mark = "\u{1}";
+        for (text, expected) in [
+            (
+                "-cost AS cost, n FROM visits ORDER BY cost",
+                r#"-"cost" AS "cost", "n" FROM "visits" ORDER BY "cost""#.to_owned(),
+            ),
+            (
+                "-cost AS cost, n FROM visits ORDER BY cost + 0, cost",
+                format!(r#"-"cost" AS "cost{mark}", "n" FROM "visits" ORDER BY "cost" + 0, "cost{mark}""#),
+            ),
+            (
+                "v.n * 2 AS id FROM visits v JOIN people p ON p.id = v.id ORDER BY v.id",
+                format!(
+                    r#""v"."n" * 2 AS "id{mark}" FROM "visits" "v" JOIN "People" "p" ON "p"."id" = "v"."id" ORDER BY "v"."id""#
+                ),
+            ),
+            (
+                "id, -SUM(cost) AS cost FROM visits GROUP BY id ORDER BY SUM(cost)",
+                format!(
+                    r#""id", -sum("cost") AS "cost{mark}" FROM "visits" GROUP BY "id" ORDER BY sum("cost")"#
+                ),
+            ),
+            // What is no column is the output, and so is the column itself.
+            (
+                "id, COUNT(*) AS k FROM visits GROUP BY id ORDER BY k + 1",
+                r#""id", count(*) AS "k" FROM "visits" GROUP BY "id" ORDER BY "k" + 1"#.to_owned(),
+            ),
+            (
+                "v.cost AS cost FROM visits v ORDER BY cost + 1, v.cost",
+                r#""v"."cost" AS "cost" FROM "visits" "v" ORDER BY "cost" + 1, "v"."cost""#.to_owned(),
+            ),
+            (
+                "-v AS v FROM (SELECT cost AS v FROM visits) x ORDER BY v + 0",
+                format!(
+                    r#"-"v" AS "v{mark}" FROM (SELECT "cost" AS "v" FROM "visits") "x" ORDER BY "v" + 0"#
+                ),
+            ),
+            (
+                "DISTINCT id % 7 AS z FROM visits ORDER BY id % 7",
+                r#"DISTINCT "id" % 7 AS "z" FROM "visits" ORDER BY "z""#.to_owned(),
+            ),
+        ] {
+            assert_eq!(read(&format!("SELECT {text}")).unwrap().sql, format!("SELECT {expected}"), "{text}");
+        }
+        let with = read("WITH w AS (SELECT cost AS v FROM visits) SELECT -v AS v FROM w ORDER BY abs(v)")
+            .unwrap()
+            .sql;
+        assert!(with.ends_with(&format!(r#"SELECT -"v" AS "v{mark}" FROM "w" ORDER BY abs("v")"#)), "{with}");
+        let within = read("SELECT * FROM (SELECT -cost AS cost FROM visits ORDER BY cost + 1 LIMIT 2) x");
+        assert_eq!(within.unwrap_err().code(), "HUSH-P005");
+        assert_eq!((shown_name("cost\u{1}"), shown_name("cost")), ("cost", "cost"));
     }
 
     /// Results are divided as doubles; keys, conditions and arguments as the engine divides them.

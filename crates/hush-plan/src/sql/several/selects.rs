@@ -298,7 +298,7 @@ fn using(join: &Join) -> Vec<String> {
 }
 
 /// The tables of a FROM, from left to right.
-fn factors(from: &[TableWithJoins]) -> Vec<&TableFactor> {
+pub(super) fn factors(from: &[TableWithJoins]) -> Vec<&TableFactor> {
     let all = from
         .iter()
         .flat_map(|table| [&table.relation].into_iter().chain(table.joins.iter().map(|join| &join.relation)));
