@@ -16,7 +16,7 @@ use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext, col};
 use hush_exec::coerce::{self, MixedWidths, SettleTypes, faithful_rules};
-use hush_plan::final_sql::unmarked;
+use hush_plan::sql::shown_name;
 
 use self::picked::Picked;
 use crate::error::ClientError;
@@ -39,13 +39,13 @@ pub(crate) fn finish(merged: RecordBatch, sql: &str) -> Result<Vec<RecordBatch>,
 /// The batch with the names that its columns have in the question.
 fn named(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
-    if schema.fields().iter().all(|field| unmarked(field.name()) == field.name()) {
+    if schema.fields().iter().all(|field| shown_name(field.name()) == field.name()) {
         return Ok(batch);
     }
     let fields: Vec<Field> = schema
         .fields()
         .iter()
-        .map(|field| field.as_ref().clone().with_name(unmarked(field.name())))
+        .map(|field| field.as_ref().clone().with_name(shown_name(field.name())))
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), batch.columns().to_vec(), &options)

@@ -301,7 +301,7 @@ impl Needs {
     }
 }
 
-const OTHER_CONDITION: &str = "its condition is not made of clear conditions and comparisons of columns for \"filter\" with constants, or multiplies more than seven digits of them";
+const OTHER_CONDITION: &str = "its condition is not made of clear conditions and comparisons of columns for \"filter\" with constants (of columns for equality alone, such as hold for 64 values at most, or for all but 64), or multiplies more than seven digits of them";
 const CLEAR_CONSTANTS: &str = "its condition is not of columns for \"filter\" alone, and what clear columns decide would show its constants";
 const CODEWORD_CONSTANTS: &str = "it is on a column for equality alone, whose constants are sets of flags";
 const RANKED_CONSTANTS: &str = "it is on a column by ranks, whose constants are other flags in each chunk";

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{BinaryOperator, Expr, Ident, OrderByOptions, Value, VisitMut, VisitorMut};
 
 use crate::error::PlanError;
+use crate::sql::shown::{is_marked, marked};
 use crate::sql::windows::{render, window};
 use crate::sql::{Query, quoted};
 
@@ -113,26 +114,12 @@ pub(crate) struct Clauses {
     pub(crate) ties: Vec<String>,
 }
 
-/// Stands behind a result's name that a column of `merged` may have too: ORDER BY would take the result for the column.
-const MARK: char = '\u{1}';
-
-/// The name of a result in a final query: one that no column of `merged` has.
-fn marked(name: &str) -> String {
-    let bare = name.trim_end_matches(MARK);
-    let digits = bare.strip_prefix(['a', 'c', 'k', 'p']);
+/// The name of a result in a final query: ORDER BY would take a result for a column of `merged` with the same name.
+fn result_name(name: &str) -> String {
+    let digits = name.strip_prefix(['a', 'c', 'k', 'p']);
     let is_numbered = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    match bare == "row" || digits.is_some_and(is_numbered) {
-        true => format!("{name}{MARK}"),
-        false => name.to_owned(),
-    }
-}
-
-/// The name of a result that a final query calls so.
-pub fn unmarked(name: &str) -> &str {
-    match name.strip_suffix(MARK) {
-        Some(bare) if marked(bare) == name => bare,
-        _ => name,
-    }
+    let is_of_merged = name == "row" || digits.is_some_and(is_numbered);
+    if is_of_merged || is_marked(name) { marked(name) } else { name.to_owned() }
 }
 
 /// Puts the final query together.
@@ -141,7 +128,7 @@ pub(crate) fn assemble(query: &Query, clauses: &Clauses) -> String {
         .items
         .iter()
         .zip(query.outputs())
-        .map(|(item, name)| format!("{item} AS {}", quoted(&marked(name))));
+        .map(|(item, name)| format!("{item} AS {}", quoted(&result_name(name))));
     let mut sql = format!("SELECT {} FROM merged", named.collect::<Vec<_>>().join(", "));
     if let Some(having) = &clauses.having {
         sql.push_str(&format!(" WHERE {having}"));
@@ -188,15 +175,18 @@ fn direction(options: OrderByOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::shown_name;
 
     #[test]
     fn results_have_names_that_no_column_of_merged_has() {
-        for name in ["row", "c0", "k17", "a1", "p2", "c0\u{1}", "row\u{1}\u{1}"] {
-            assert_eq!(marked(name), format!("{name}\u{1}"));
-            assert_eq!(unmarked(&marked(name)), name);
+        for name in ["row", "c0", "k17", "a1", "p2", "c0\u{1}", "x\u{1}\u{1}"] {
+            assert_eq!(result_name(name), format!("{name}\u{1}"));
         }
-        for name in ["", "c", "c0x", "rows", "x0", "C0", "total", "a b", "x\u{1}"] {
-            assert_eq!((marked(name).as_str(), unmarked(name)), (name, name));
+        for name in ["", "c", "c0x", "rows", "x0", "C0", "total", "a b"] {
+            assert_eq!(result_name(name), name);
+        }
+        for name in ["row", "a1", "total", "", "x\u{1}"] {
+            assert_eq!(shown_name(&result_name(name)), name);
         }
     }
 }

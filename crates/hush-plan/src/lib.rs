@@ -36,7 +36,7 @@ mod eval;
 mod expr;
 mod fetch;
 pub mod filter;
-pub mod final_sql;
+mod final_sql;
 pub mod graph;
 mod grouped;
 pub mod layout;

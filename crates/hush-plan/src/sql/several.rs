@@ -20,7 +20,6 @@ use sqlparser::ast::{
 };
 
 use self::order::Orders;
-pub use self::order::shown_name;
 use self::selects::Selects;
 use self::spelling::{Spelling, respell_aliases};
 use super::expression::shown;
@@ -290,7 +289,6 @@ mod tests {
         assert!(with.ends_with(&format!(r#"SELECT -"v" AS "v{mark}" FROM "w" ORDER BY abs("v")"#)), "{with}");
         let within = read("SELECT * FROM (SELECT -cost AS cost FROM visits ORDER BY cost + 1 LIMIT 2) x");
         assert_eq!(within.unwrap_err().code(), "HUSH-P005");
-        assert_eq!((shown_name("cost\u{1}"), shown_name("cost")), ("cost", "cost"));
     }
 
     /// Results are divided as doubles; keys, conditions and arguments as the engine divides them.

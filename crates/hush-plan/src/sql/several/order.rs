@@ -11,18 +11,11 @@ use sqlparser::ast::{
     visit_expressions,
 };
 
+use super::super::shown::marked;
 use super::super::{bare, statement};
 use super::selects::factors;
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::{Protection, Schema};
-
-/// Stands behind the name of such an output.
-const MARK: char = '\u{1}';
-
-/// The name of an output, as a question has it.
-pub fn shown_name(name: &str) -> &str {
-    name.strip_suffix(MARK).unwrap_or(name)
-}
 
 /// Settles the names of every ORDER BY.
 pub(super) struct Orders<'a> {
@@ -183,19 +176,19 @@ fn name_output(select: &Select, key: &mut Expr) {
 
 /// Gives outputs names that no column has.
 fn mark(select: &mut Select, keys: &mut [OrderByExpr], taken: &BTreeSet<String>) {
-    let marked = |ident: &mut Ident| {
+    let rename = |ident: &mut Ident| {
         if taken.contains(&ident.value) {
-            ident.value.push(MARK);
+            ident.value = marked(&ident.value);
         }
     };
     for item in &mut select.projection {
         if let SelectItem::ExprWithAlias { alias, .. } = item {
-            marked(alias);
+            rename(alias);
         }
     }
     for key in keys {
         if let Expr::Identifier(ident) = &mut key.expr {
-            marked(ident);
+            rename(ident);
         }
     }
 }
