@@ -122,6 +122,7 @@ impl<'a> Builder<'a> {
             Node::Call { function, position, .. } => {
                 Err(ExprError::Aggregate { position: *position, function: function.name() })
             }
+            Node::Gate(gate) => Err(gate.refused()),
             Node::Name(index) => {
                 let unit = self.inputs.get(*index).map_or_else(Ratio::one, |input| input.unit.clone());
                 let atom = self.intern(Atom::Input(*index));

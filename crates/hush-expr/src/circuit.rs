@@ -43,7 +43,7 @@ impl Circuit {
     ///
     /// # Errors
     /// [`ExprError::Constant`], [`ExprError::Aggregate`], [`ExprError::Division`], [`ExprError::DivisionByZero`],
-    /// [`ExprError::TooLarge`].
+    /// [`ExprError::Gates`] where [`Expression::needs_gates`], [`ExprError::TooLarge`].
     pub fn build(expression: &Expression, inputs: &[Input]) -> Result<Self, ExprError> {
         let factored = Builder::new(inputs, false).build(expression.root())?;
         let distributed = Builder::new(inputs, true).build(expression.root()).ok();

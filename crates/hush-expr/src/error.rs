@@ -14,7 +14,7 @@ pub enum ExprError {
         function: &'static str,
     },
     /// The wrong number of arguments.
-    #[error("position {position}: {function} takes {expected} argument(s), found {found}")]
+    #[error("position {position}: {function} takes {}{expected} argument(s), found {found}", if *.or_more { "at least " } else { "" })]
     Arguments {
         /// Where.
         position: usize,
@@ -24,6 +24,8 @@ pub enum ExprError {
         found: usize,
         /// Arguments expected.
         expected: usize,
+        /// Whether more are welcome.
+        or_more: bool,
     },
     /// The expression does not depend on any vector.
     #[error("the expression is a constant: there is nothing to encrypt")]
@@ -49,9 +51,23 @@ pub enum ExprError {
         max: u32,
     },
     /// A function that does not exist.
-    #[error("position {position}: no function of this name; there are sum, mean and dot")]
+    #[error("position {position}: no function of this name; there are sum, mean, dot, min, max and if")]
     Function {
         /// Where.
+        position: usize,
+    },
+    /// What is no sum and no product, where there are no others.
+    #[error("position {position}: '{what}' is neither a sum nor a product: it needs gates on encrypted bits")]
+    Gates {
+        /// Where.
+        position: usize,
+        /// The operator or the function.
+        what: &'static str,
+    },
+    /// A condition that is neither 0 nor 1.
+    #[error("position {position}: a condition is neither 0 nor 1")]
+    NotBoolean {
+        /// Where: of the operator or the function that needs it.
         position: usize,
     },
     /// Not a number.
@@ -119,6 +135,8 @@ impl ExprError {
             Self::DivisionByZero { .. } => "HUSH-X008",
             Self::Constant => "HUSH-X009",
             Self::TooLarge { .. } => "HUSH-X010",
+            Self::Gates { .. } => "HUSH-X011",
+            Self::NotBoolean { .. } => "HUSH-X012",
         }
     }
 
@@ -126,17 +144,22 @@ impl ExprError {
     pub fn ways_out(&self) -> &'static str {
         match self {
             Self::Aggregate { .. } => "evaluate the parts one by one and combine the results",
-            Self::Arguments { .. } | Self::Function { .. } => "sum(x), mean(x), dot(x, y)",
+            Self::Arguments { .. } | Self::Function { .. } => {
+                "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z)"
+            }
             Self::Constant => "name at least one vector, as in 2*x",
             Self::Division { .. } => {
                 "divide by a number; or give the reciprocals as a vector of their own, as in x*r"
             }
             Self::DivisionByZero { .. } => "divide by another number",
             Self::Exponent { .. } => "write the power out as products",
+            Self::Gates { .. } => "TFHE evaluates it, of exact numbers: leave the scheme to be chosen",
+            Self::NotBoolean { .. } => "compare it with a number, as in x > 0",
             Self::Number { .. } => "write 12, 0.5 or 1e-3",
             Self::TooLarge { .. } => "split the expression",
             Self::Unexpected { .. } => {
-                "numbers, names, + - * / ^ and parentheses, as in y*(x + z)^2; quote the expression for the shell"
+                "numbers, names, + - * / ^, < <= > >= = !=, and, or, xor, not, and parentheses, \
+                 as in y*(x + z)^2, or x < 5 and not y = z; quote the expression for the shell"
             }
         }
     }

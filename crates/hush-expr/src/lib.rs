@@ -4,9 +4,11 @@
 //! ```text
 //!   text ─ parse ─▶ Expression ─ build ─▶ Circuit: products of two, sums of integer multiples
 //!                       │                    depth, range of every step, exact factor for the owner
-//!                       ├─ fold: any other meaning of sums and products
+//!                       ├─ fold: any other meaning of its pieces
 //!                       └─ value_at: what it means, in exact fractions
 //! ```
+//!
+//! Comparisons, `and`, `or`, `xor`, `not`, `min`, `max` and `if` are no sums and products: they have a meaning, but no circuit here.
 //!
 //! *Words used.* The **factor** and the **constant** of a circuit are what its owner multiplies with and adds after decryption: the
 //! encrypted part has whole coefficients alone. The **depth** is the number of products one after the other.
@@ -20,20 +22,24 @@
 
 mod build;
 mod circuit;
+mod display;
 mod error;
 mod expression;
 mod fold;
 mod interval;
+mod logic;
 mod parse;
 mod ratio;
 mod step;
 mod tree;
+mod value;
 
 pub use circuit::{Aggregate, Circuit};
 pub use error::ExprError;
 pub use expression::Expression;
 pub use fold::Fold;
 pub use interval::Interval;
+pub use logic::{Comparison, Logic};
 pub use ratio::Ratio;
 pub use step::{Input, Step};
 pub use tree::Function;

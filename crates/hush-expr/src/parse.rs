@@ -2,16 +2,22 @@
 //! From text to tree, by recursive descent.
 //!
 //! ```text
-//!   sum      product (('+' | '-') product)*
-//!   product  sign (('*' | '/') sign)*
-//!   sign     ('-' | '+') sign | power
-//!   power    atom ('^' whole number)?
-//!   atom     number | name | name '(' sum (',' sum)* ')' | '(' sum ')'
+//!   condition    conjunction (('or' | 'xor') conjunction)*
+//!   conjunction  negation ('and' negation)*
+//!   negation     'not' negation | comparison
+//!   comparison   sum (('<' | '<=' | '>' | '>=' | '=' | '==' | '!=' | '<>') sum)?
+//!   sum          product (('+' | '-') product)*
+//!   product      sign (('*' | '/') sign)*
+//!   sign         ('-' | '+') sign | power
+//!   power        atom ('^' whole number)?
+//!   atom         number | name | name '(' condition (',' condition)* ')' | '(' condition ')'
 //! ```
+//!
+//! The words in quotes are no names. The names of functions are, but for a parenthesis behind them.
 
 use crate::error::Size;
-use crate::tree::{Function, Node};
-use crate::{ExprError, Ratio};
+use crate::tree::{Function, Gate, Node, Run};
+use crate::{Comparison, ExprError, Logic, Ratio};
 
 /// The largest exponent.
 pub(crate) const MAX_EXPONENT: u32 = 64;
@@ -19,8 +25,23 @@ pub(crate) const MAX_EXPONENT: u32 = 64;
 const MAX_CHARACTERS: usize = 1 << 16;
 /// Operands of an expression.
 const MAX_OPERATIONS: usize = 4096;
-/// Parentheses, signs and calls inside one another.
+/// Parentheses, signs, `not` and calls inside one another.
 const MAX_NESTING: usize = 64;
+
+/// Words that are operators.
+const WORDS: [&str; 4] = ["and", "not", "or", "xor"];
+/// What compares; what begins with another comes before it.
+const COMPARISONS: [(&str, Comparison); 8] = [
+    ("<=", Comparison::LessOrEqual),
+    ("<>", Comparison::NotEqual),
+    ("<", Comparison::Less),
+    (">=", Comparison::GreaterOrEqual),
+    (">", Comparison::Greater),
+    ("==", Comparison::Equal),
+    ("=", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+];
+const OPERAND: &str = "a number, a name or an opening parenthesis";
 
 pub(crate) struct Parser {
     text: Vec<char>,
@@ -39,11 +60,69 @@ impl Parser {
     }
 
     pub(crate) fn parse(mut self) -> Result<(Node, Vec<String>), ExprError> {
-        let root = self.sum()?;
+        let root = self.condition()?;
         match self.peek() {
             None => Ok((root, self.names)),
             Some(_) => Err(self.unexpected("an operator or the end")),
         }
+    }
+
+    fn condition(&mut self) -> Result<Node, ExprError> {
+        self.logic(&[Logic::Or, Logic::Xor], Self::conjunction)
+    }
+
+    fn conjunction(&mut self) -> Result<Node, ExprError> {
+        self.logic(&[Logic::And], Self::negation)
+    }
+
+    /// Operands between operators of equal rank.
+    fn logic(
+        &mut self,
+        operations: &[Logic],
+        operand: fn(&mut Self) -> Result<Node, ExprError>,
+    ) -> Result<Node, ExprError> {
+        let first = operand(self)?;
+        let mut runs: Vec<Run> = Vec::new();
+        loop {
+            let position = self.position();
+            let Some(&operation) = operations.iter().find(|operation| self.take_word(operation.name()))
+            else {
+                let is_alone = runs.is_empty();
+                return Ok(if is_alone {
+                    first
+                } else {
+                    Node::Gate(Gate::Logic { first: Box::new(first), runs })
+                });
+            };
+            let term = operand(self)?;
+            match runs.last_mut() {
+                Some(run) if run.operation == operation => run.terms.push(term),
+                _ => runs.push(Run { operation, terms: vec![term], position }),
+            }
+        }
+    }
+
+    fn negation(&mut self) -> Result<Node, ExprError> {
+        let position = self.position();
+        if self.take_word("not") {
+            let of = Box::new(self.nested(Self::negation)?);
+            return Ok(Node::Gate(Gate::Not { of, position }));
+        }
+        self.comparison()
+    }
+
+    fn comparison(&mut self) -> Result<Node, ExprError> {
+        let left = self.sum()?;
+        let position = self.position();
+        let Some(comparison) = self.take_comparison() else { return Ok(left) };
+        let right = self.sum()?;
+        let second = self.position();
+        if self.take_comparison().is_some() {
+            let expected = "one comparison, or 'and' between two";
+            return Err(ExprError::Unexpected { position: second, expected });
+        }
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok(Node::Gate(Gate::Compare { comparison, left, right, position }))
     }
 
     fn sum(&mut self) -> Result<Node, ExprError> {
@@ -109,19 +188,22 @@ impl Parser {
         match self.peek() {
             Some('(') => {
                 self.at += 1;
-                let inner = self.nested(Self::sum)?;
+                let inner = self.nested(Self::condition)?;
                 self.expect(')', "a closing parenthesis")?;
                 Ok(inner)
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.number().map(Node::Number),
             Some(c) if c.is_alphabetic() || c == '_' => {
-                let name = self.while_some(|c| c.is_alphanumeric() || c == '_');
+                let name = self.while_some(is_of_word);
+                if WORDS.contains(&name.as_str()) {
+                    return Err(ExprError::Unexpected { position, expected: OPERAND });
+                }
                 if self.peek() == Some('(') {
                     return self.call(&name, position);
                 }
                 Ok(Node::Name(self.place_of(name)))
             }
-            _ => Err(self.unexpected("a number, a name or an opening parenthesis")),
+            _ => Err(self.unexpected(OPERAND)),
         }
     }
 
@@ -138,29 +220,41 @@ impl Parser {
             }
         }
         // `2x` is a mistake in the writing, not a product.
-        let runs_on = self.text.get(self.at).is_some_and(|&c| c.is_alphanumeric() || c == '_');
+        let runs_on = self.text.get(self.at).is_some_and(|&c| is_of_word(c));
         let number = Ratio::from_decimal(&text).filter(|_| !runs_on);
         number.ok_or(ExprError::Number { position })
     }
 
     fn call(&mut self, name: &str, position: usize) -> Result<Node, ExprError> {
-        let (function, expected) = match name {
-            "dot" => (Function::Dot, 2),
-            "mean" => (Function::Mean, 1),
-            "sum" => (Function::Sum, 1),
+        // Its name, the arguments that it takes, and whether it takes more.
+        let (function, expected, or_more) = match name {
+            "dot" => ("dot", 2, false),
+            "if" => ("if", 3, false),
+            "max" => ("max", 2, true),
+            "mean" => ("mean", 1, false),
+            "min" => ("min", 2, true),
+            "sum" => ("sum", 1, false),
             _ => return Err(ExprError::Function { position }),
         };
         self.expect('(', "an opening parenthesis")?;
-        let mut arguments = vec![self.nested(Self::sum)?];
+        let mut arguments = vec![self.nested(Self::condition)?];
         while self.take(',') {
-            arguments.push(self.nested(Self::sum)?);
+            arguments.push(self.nested(Self::condition)?);
         }
         self.expect(')', "a comma or a closing parenthesis")?;
         let found = arguments.len();
-        if found != expected {
-            return Err(ExprError::Arguments { position, function: function.name(), found, expected });
+        let wrong = ExprError::Arguments { position, function, found, expected, or_more };
+        if found < expected || (found > expected && !or_more) {
+            return Err(wrong);
         }
-        Ok(Node::Call { function, arguments, position })
+        let whole = |function, arguments| Node::Call { function, arguments, position };
+        Ok(match function {
+            "dot" => whole(Function::Dot, arguments),
+            "mean" => whole(Function::Mean, arguments),
+            "sum" => whole(Function::Sum, arguments),
+            "if" => Node::Gate(Gate::Choose { parts: arguments.try_into().map_err(|_| wrong)?, position }),
+            _ => Node::Gate(Gate::Extreme { is_greatest: function == "max", of: arguments, position }),
+        })
     }
 
     fn nested(&mut self, parse: fn(&mut Self) -> Result<Node, ExprError>) -> Result<Node, ExprError> {
@@ -194,6 +288,28 @@ impl Parser {
         found
     }
 
+    /// Takes an operator that is a word, and not the beginning of a longer one.
+    fn take_word(&mut self, wanted: &str) -> bool {
+        let runs_on =
+            |parser: &Self| parser.text.get(parser.at + wanted.len()).is_some_and(|&c| is_of_word(c));
+        let found = self.is_next(wanted) && !runs_on(self);
+        self.at += if found { wanted.len() } else { 0 };
+        found
+    }
+
+    fn take_comparison(&mut self) -> Option<Comparison> {
+        let &(text, comparison) = COMPARISONS.iter().find(|(text, _)| self.is_next(text))?;
+        self.at += text.len();
+        Some(comparison)
+    }
+
+    /// Whether these letters of ASCII come next.
+    fn is_next(&mut self, wanted: &str) -> bool {
+        self.peek();
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        rest.len() >= wanted.len() && rest.iter().copied().zip(wanted.chars()).all(|(c, wanted)| c == wanted)
+    }
+
     fn expect(&mut self, wanted: char, expected: &'static str) -> Result<(), ExprError> {
         if self.take(wanted) { Ok(()) } else { Err(self.unexpected(expected)) }
     }
@@ -215,6 +331,11 @@ impl Parser {
     fn unexpected(&mut self, expected: &'static str) -> ExprError {
         ExprError::Unexpected { position: self.position(), expected }
     }
+}
+
+/// Whether names and words go on with it.
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// One node as it is, several as a node of their own.

@@ -146,6 +146,13 @@ pub enum LabError {
     },
 }
 
+impl LabError {
+    /// That an operator or a function of an expression is neither a sum nor a product.
+    pub(crate) fn gates(what: &'static str, position: usize) -> Self {
+        Self::Expression(ExprError::Gates { position, what })
+    }
+}
+
 fn at_depth(depth: Option<u32>) -> String {
     depth.map_or_else(String::new, |depth| format!(" and depth {depth}"))
 }

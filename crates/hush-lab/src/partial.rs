@@ -4,7 +4,7 @@
 //! **Insecure.** RSA without padding encrypts equal messages equally; both can be changed under way, which is why they are here; sizes
 //! are chosen for speed.
 
-use hush_expr::{Expression, Fold, Function, Ratio};
+use hush_expr::{Comparison, Expression, Fold, Function, Logic, Ratio};
 use num_bigint::BigUint;
 use num_integer::Integer;
 use num_traits::One;
@@ -233,6 +233,28 @@ impl<S: InsecurePartial> Fold for Evaluation<'_, S> {
         Err(LabError::Unsupported { what: "a function of vectors" })
     }
 
+    fn choose(&mut self, _: Pair, _: Pair, _: Pair, position: usize) -> Result<Pair, LabError> {
+        Err(LabError::gates("if", position))
+    }
+
+    fn compare(
+        &mut self,
+        comparison: Comparison,
+        _: Pair,
+        _: Pair,
+        position: usize,
+    ) -> Result<Pair, LabError> {
+        Err(LabError::gates(comparison.symbol(), position))
+    }
+
+    fn extreme(&mut self, is_greatest: bool, _: Vec<Pair>, position: usize) -> Result<Pair, LabError> {
+        Err(LabError::gates(if is_greatest { "max" } else { "min" }, position))
+    }
+
+    fn logic(&mut self, operation: Logic, _: Vec<Pair>, position: usize) -> Result<Pair, LabError> {
+        Err(LabError::gates(operation.name(), position))
+    }
+
     fn name(&mut self, index: usize) -> Result<Pair, LabError> {
         let name = self.names.get(index).map_or("?", String::as_str);
         let value = self.values.iter().rfind(|(known, _)| known == name);
@@ -242,6 +264,10 @@ impl<S: InsecurePartial> Fold for Evaluation<'_, S> {
 
     fn negative(&mut self, _: Pair) -> Result<Pair, LabError> {
         Err(LabError::Unsupported { what: "a minus sign" })
+    }
+
+    fn not(&mut self, _: Pair, position: usize) -> Result<Pair, LabError> {
+        Err(LabError::gates("not", position))
     }
 
     fn number(&mut self, number: &Ratio) -> Result<Pair, LabError> {
@@ -288,6 +314,7 @@ fn two_primes(bits: u32, randomness: &mut Stream) -> Result<(BigUint, BigUint), 
 
 #[cfg(test)]
 mod tests {
+    use hush_expr::ExprError;
     use proptest::prelude::*;
 
     use super::*;
@@ -320,6 +347,22 @@ mod tests {
         assert!(matches!(check::<InsecureRsa>("y*2", &values, 8192), Err(LabError::Name { .. })));
         assert!(matches!(check::<InsecureRsa>("x*2", &values, 32), Err(LabError::Value { width: 32, .. })));
         assert!(matches!(check::<InsecureRsa>("2*", &values, 512), Err(LabError::Expression(_))));
+    }
+
+    #[test]
+    fn what_is_no_sum_and_no_product_is_refused_with_its_place() {
+        let values = [("x".to_owned(), 1)];
+        for (text, at) in
+            [("1+(x<2)", 5), ("x and x", 3), ("not x", 1), ("1+min(x, 2)", 3), ("if(x, 1, 0)", 1)]
+        {
+            let refused = check::<InsecurePaillier>(text, &values, 512);
+            let expected =
+                |error: &ExprError| matches!(error, ExprError::Gates { position, .. } if *position == at);
+            assert!(
+                matches!(&refused, Err(LabError::Expression(error)) if expected(error)),
+                "{text}: {refused:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From expressions to gates.
 
-use hush_expr::{Expression, Fold, Function, Ratio};
+use hush_expr::{Comparison, Expression, Fold, Function, Logic, Ratio};
 
 use super::{Circuit, Gate, Input};
 use crate::LabError;
@@ -143,6 +143,28 @@ impl Fold for Builder {
         Err(LabError::Unsupported { what: "a function of vectors" })
     }
 
+    fn choose(&mut self, _: Word, _: Word, _: Word, position: usize) -> Result<Word, LabError> {
+        Err(LabError::gates("if", position))
+    }
+
+    fn compare(
+        &mut self,
+        comparison: Comparison,
+        _: Word,
+        _: Word,
+        position: usize,
+    ) -> Result<Word, LabError> {
+        Err(LabError::gates(comparison.symbol(), position))
+    }
+
+    fn extreme(&mut self, is_greatest: bool, _: Vec<Word>, position: usize) -> Result<Word, LabError> {
+        Err(LabError::gates(if is_greatest { "max" } else { "min" }, position))
+    }
+
+    fn logic(&mut self, operation: Logic, _: Vec<Word>, position: usize) -> Result<Word, LabError> {
+        Err(LabError::gates(operation.name(), position))
+    }
+
     fn name(&mut self, index: usize) -> Result<Word, LabError> {
         let word = self.names.get(index).cloned().flatten();
         word.ok_or(LabError::Unsupported { what: "a name without bits" })
@@ -151,6 +173,10 @@ impl Fold for Builder {
     fn negative(&mut self, value: Word) -> Result<Word, LabError> {
         // Modulo 2 there are no signs.
         if self.width == 1 { Ok(value) } else { Err(LabError::Unsupported { what: "a minus sign" }) }
+    }
+
+    fn not(&mut self, _: Word, position: usize) -> Result<Word, LabError> {
+        Err(LabError::gates("not", position))
     }
 
     fn number(&mut self, number: &Ratio) -> Result<Word, LabError> {
@@ -176,5 +202,28 @@ impl Fold for Builder {
 
     fn sum(&mut self, terms: Vec<Word>) -> Result<Word, LabError> {
         self.balanced(terms, Self::plus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_expr::ExprError;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_sum_and_no_product_is_refused_with_its_place() {
+        let values = [("x".to_owned(), 1)];
+        for (text, at) in
+            [("1+(x<2)", 5), ("x xor x", 3), ("not x", 1), ("1+max(x, 2)", 3), ("if(x, 1, 0)", 1)]
+        {
+            let refused = circuit(text, 4, &values).err();
+            let expected =
+                |error: &ExprError| matches!(error, ExprError::Gates { position, .. } if *position == at);
+            assert!(
+                matches!(&refused, Some(LabError::Expression(error)) if expected(error)),
+                "{text}: {refused:?}"
+            );
+        }
     }
 }
