@@ -31,6 +31,14 @@ pub fn multiply(cpu: Cpu, modulus: Modulus, places: usize, out: &mut [u64], oper
     evaluate(cpu, modulus, (places, 0..places, false), out, &[operands]);
 }
 
+/// `out ← Σ a·b` over pairs, as [`multiply_add`].
+///
+/// # Panics
+/// As [`multiply_add`].
+pub fn multiply_sum(cpu: Cpu, modulus: Modulus, places: usize, out: &mut [u64], pairs: &[Pair<'_>]) {
+    evaluate(cpu, modulus, (places, 0..places, false), out, pairs);
+}
+
 /// `acc ← acc + Σ a·b` over pairs `(a, b)`, in `places` places. The degrees are those of the first pair. One pass over `acc` for all pairs: ciphertexts of several
 /// chunks, added up.
 ///

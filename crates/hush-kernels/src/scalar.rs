@@ -4,6 +4,7 @@
 pub(crate) mod bits;
 pub(crate) mod convert;
 pub(crate) mod fft;
+pub(crate) mod gadget;
 pub(crate) mod lazy;
 pub(crate) mod lift;
 pub(crate) mod ntt;

@@ -47,7 +47,7 @@ pub use automorphism::Automorphism;
 pub use basis::{BaseConverter, BasisSwitch, RowPair};
 pub use chain::{Chain, ChainLevel, Digit};
 pub use error::RingError;
-pub use hush_kernels::{Cpu, KernelError, bits, fft, select};
+pub use hush_kernels::{Cpu, KernelError, bits, fft, gadget, select};
 pub use hush_params::Level;
 pub use lazy::{LazyMac, LazySum};
 pub use limb::{ERROR_BYTES, RingLimb, TERNARY_BYTES, sample_errors, sample_ternary};

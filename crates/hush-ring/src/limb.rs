@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hush_arith::Modulus;
 use hush_kernels::{
-    AesCtr128, BitWidth, Cpu, NttPlan, bits, convert, lazy, lift, pointwise, product, sample,
+    AesCtr128, BitWidth, Cpu, NttPlan, bits, convert, gadget, lazy, lift, pointwise, product, sample,
 };
 
 use crate::RingError;
@@ -111,7 +111,11 @@ impl RingLimb {
     pub fn multiply_add(&self, places: usize, acc: &mut [u64], pairs: &[(&[u64], &[u64])]) {
         product::multiply_add(self.cpu(), self.modulus(), places, acc, pairs);
     }
-    /// The same in some of the places.
+    /// `out = Σ a·b` for polynomials in the secret; see [`product::multiply_sum`].
+    pub fn multiply_sum(&self, places: usize, out: &mut [u64], pairs: &[(&[u64], &[u64])]) {
+        product::multiply_sum(self.cpu(), self.modulus(), places, out, pairs);
+    }
+    /// The same in some of the places, added to what is there.
     pub fn multiply_add_within(
         &self,
         places: (usize, Range<usize>),
@@ -119,6 +123,10 @@ impl RingLimb {
         pairs: &[(&[u64], &[u64])],
     ) {
         product::multiply_add_within(self.cpu(), self.modulus(), places, acc, pairs);
+    }
+    /// The digits of `X^turn·x − x`, rounded, in units of `2^shift`; see [`gadget::turned_digits`].
+    pub fn turned_digits(&self, out: &mut [u64], x: &[u64], turn: usize, shift: u32) {
+        gadget::turned_digits(self.cpu(), self.modulus(), out, x, turn, shift);
     }
     /// `words *= scalar`, for a canonical scalar.
     pub fn mul_scalar_assign(&self, words: &mut [u64], scalar: u64) {

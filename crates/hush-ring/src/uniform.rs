@@ -13,7 +13,7 @@
 use std::sync::LazyLock;
 
 use hush_arith::Modulus;
-use hush_kernels::AesCtr128;
+use hush_kernels::{AesCtr128, Cpu};
 
 use crate::{Eval, Poly, RandomnessError, Ring, Words, os_random};
 
@@ -131,6 +131,19 @@ impl UniformSeed {
         ring.limbs()[index].fill_uniform(key, nonce, out);
     }
 
+    /// Uniform words of 32 bits that belong to `label`: the lower half of each word of the stream, then the upper one.
+    ///
+    /// # Cost
+    /// A block of AES-CTR for four words.
+    pub fn expand_words(&self, cpu: Cpu, label: ExpandLabel, out: &mut [u32]) {
+        let (key, nonce) = self.stream(0, label, WORDS_OF_32);
+        let mut words = Words::recycled(out.len().div_ceil(2));
+        AesCtr128::new(cpu, &key).fill_words(nonce, 0, &mut words);
+        for (halves, word) in out.chunks_mut(2).zip(words.iter()) {
+            halves.iter_mut().zip([*word as u32, (word >> 32) as u32]).for_each(|(out, half)| *out = half);
+        }
+    }
+
     /// The stream of limb `index` of [`UniformSeed::expand`], for whoever needs it in parts.
     ///
     /// # Panics
@@ -202,4 +215,6 @@ impl std::fmt::Debug for UniformSeed {
     }
 }
 
+/// The limb that stands for words of 32 bits. No ring has so many primes.
+const WORDS_OF_32: u32 = u32::MAX;
 const CONTEXT: &str = "hushtable v1 uniform polynomial AES-128-CTR";

@@ -22,7 +22,9 @@ pub(crate) fn multiply_add<const L: usize>(
     }
     let (m, most) = (simd.residues(q), most_products(simd.residues(q), q.bits()));
     match (rows.left, rows.right) {
-        (1, 2) => by_linear::<L, 1, 2>((m, most), rows, acc, pairs),
+        (1, 2) => by_one::<L, 2>((m, most), rows, acc, pairs),
+        (1, 3) => by_one::<L, 3>((m, most), rows, acc, pairs),
+        (1, 4) => by_one::<L, 4>((m, most), rows, acc, pairs),
         (2, 2) => by_linear::<L, 2, 3>((m, most), rows, acc, pairs),
         (3, 2) => by_linear::<L, 3, 4>((m, most), rows, acc, pairs),
         (4, 2) => by_linear::<L, 4, 5>((m, most), rows, acc, pairs),
@@ -65,6 +67,43 @@ fn by_linear<const L: usize, const LEFT: usize, const OUT: usize>(
                 let x = m.load(&a[left * vectors + column]);
                 sums[left] = m.add_product(sums[left], x, body);
                 sums[left + 1] = m.add_product(sums[left + 1], x, mask);
+            }
+        }
+        for (row, sum) in sums.into_iter().enumerate() {
+            m.store(&mut acc[row * vectors + column], m.canonical(m.reduce_sum(sum)));
+        }
+    }
+}
+
+/// Products of one row with `OUT`: all sums are in registers, and every row is read once.
+#[inline(always)]
+fn by_one<const L: usize, const OUT: usize>(
+    (m, most): (impl Sums<L>, usize),
+    rows: Rows,
+    acc: &mut [u64],
+    pairs: &[Pair<'_>],
+) {
+    let (acc, vectors) = (acc.as_chunks_mut::<L>().0, rows.places / L);
+    for column in rows.within.0 / L..rows.within.1 / L {
+        let mut sums = [m.start(m.zero()); OUT];
+        for (row, sum) in sums.iter_mut().enumerate() {
+            if rows.adds {
+                *sum = m.start(m.load(&acc[row * vectors + column]));
+            }
+        }
+        let mut products = 0;
+        for (a, b) in pairs {
+            if products == most {
+                for sum in &mut sums {
+                    *sum = m.start(m.reduce_sum(*sum));
+                }
+                products = 0;
+            }
+            products += 1;
+            let (a, b) = (a.as_chunks::<L>().0, b.as_chunks::<L>().0);
+            let x = m.load(&a[column]);
+            for (row, sum) in sums.iter_mut().enumerate() {
+                *sum = m.add_product(*sum, x, m.load(&b[row * vectors + column]));
             }
         }
         for (row, sum) in sums.into_iter().enumerate() {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Digits of polynomials that are turned, and sums of rows modulo `2^32`: the loops of blind rotations and of key switches in TFHE.
+//!
+//! # Timing
+//! Constant-time in residues and rows. Turns and factors come from public ciphertexts.
+
+use hush_arith::Modulus;
+
+use crate::{Cpu, cpu::dispatch};
+
+/// `out ← ⌊(X^turn·x − x)/2^shift⌉`, coefficient by coefficient of a polynomial modulo `X^N + 1`: the integers nearest to the quotients of the residues nearest to 0, as
+/// residues.
+///
+/// # Ranges
+/// In and out: canonical. `turn` is below `2N`.
+///
+/// # Panics
+/// If lengths differ, or `turn` or `shift` is out of range (1 to 62).
+pub fn turned_digits(cpu: Cpu, modulus: Modulus, out: &mut [u64], x: &[u64], turn: usize, shift: u32) {
+    let degree = x.len();
+    assert_eq!(out.len(), degree, "digits and coefficients must have one length");
+    assert!(turn < 2 * degree && (1..=62).contains(&shift), "a turn below 2N, a shift from 1 to 62");
+    debug_assert!(x.iter().all(|&x| x < modulus.value()), "coefficients must be canonical");
+    let (places, wraps) = (turn % degree, turn >= degree);
+    // The last `places` coefficients come to the front with the other sign.
+    let (front, back) = out.split_at_mut(places);
+    let (stays, moves) = x.split_at(degree - places);
+    let (here, behind) = x.split_at(places);
+    for (out, from, x, is_negated) in [(front, moves, here, !wraps), (back, stays, behind, wraps)] {
+        dispatch!(cpu, plain gadget::digits(modulus: Modulus, out: &mut [u64], from: &[u64], x: &[u64], is_negated: bool, shift: u32));
+    }
+}
+
+/// `out[i] ← out[i] + Σ factors[j]·rows[j][i] mod 2^32`, for rows one after another.
+///
+/// # Panics
+/// If there are not as many rows as factors, of the length of `out`.
+pub fn add_scaled(cpu: Cpu, out: &mut [u32], rows: &[u32], factors: &[i32]) {
+    assert_eq!(rows.len(), out.len() * factors.len(), "a row for each factor, as long as the sum");
+    dispatch!(cpu, plain gadget::add_scaled(out: &mut [u32], rows: &[u32], factors: &[i32]));
+}
+
+#[cfg(test)]
+mod tests;
