@@ -8,9 +8,11 @@ The estimator (https://github.com/malb/lattice-estimator) needs Sage, or the par
     git clone https://github.com/malb/lattice-estimator && git -C lattice-estimator checkout 27a581bb
     PYTHONPATH=lattice-estimator sage/bin/python tools/estimate.py             # the sets and chains: some ten minutes
     PYTHONPATH=lattice-estimator sage/bin/python tools/estimate.py --lab       # those of the laboratory: a minute
+    PYTHONPATH=lattice-estimator sage/bin/python tools/estimate.py --tfhe      # those of TFHE: a minute
 
-The sets come from the code (``cargo run -p hush-params --example sets``). ``--check`` compares the table in the documentation with what
-the estimator says, and fails where they differ by more than a tenth of a bit. A test of ``hush-params`` compares the table with the code.
+The sets come from the code (``cargo run -p hush-params --example sets``, and ``tfhe_sets`` for those of TFHE). ``--check`` compares the
+table in the documentation with what the estimator says, and fails where they differ by more than a tenth of a bit. A test of
+``hush-params`` compares the table with the code.
 """
 
 import argparse
@@ -27,27 +29,48 @@ PAGE = ROOT / "docs/security/parameters.md"
 ATTACKS = ("uSVP", "BDD", "dual hybrid")
 
 
+def printed(crate, example):
+    """The words of each line that an example prints."""
+    command = ["cargo", "run", "-q", "--locked", "-p", crate, "--example", example]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [line.split() for line in lines]
+
+
 def sets(crate):
     """Name, code, dimension and modulus of each set that a crate names."""
-    command = ["cargo", "run", "-q", "--locked", "-p", crate, "--example", "sets"]
-    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    for line in lines:
-        name, code, dimension, primes = line.split()
+    for name, code, dimension, primes in printed(crate, "sets"):
         yield name, int(code), int(dimension), math.prod(map(int, primes.split(",")))
+
+
+def tfhe_instances():
+    """Name, dimension, modulus, secret and error of the two problems behind each set of TFHE."""
+    from estimator import ND
+
+    for name, _, *numbers in printed("hush-params", "tfhe_sets"):
+        small, noise_bits, rank, degree, prime = map(int, numbers)
+        yield name, "small", small, 2**32, ND.Uniform(0, 1), ND.TUniform(noise_bits)
+        yield name, "ring", rank * degree, prime, ND.Uniform(-1, 1), ND.CenteredBinomial(21)
+
+
+def operations(dimension, modulus, secret, error):
+    """log2 of the operations of each attack, with as many samples as it wants."""
+    from estimator import LWE, RC
+    from sage.all import oo
+
+    instance = LWE.Parameters(n=dimension, q=modulus, Xs=secret, Xe=error, m=oo)
+    attacks = (LWE.primal_usvp, LWE.primal_bdd, LWE.dual_hybrid)
+    return [math.log2(attack(instance, red_cost_model=RC.MATZOV)["rop"]) for attack in attacks]
 
 
 @functools.cache
 def estimate(dimension, modulus_log2, secret_is_ternary):
-    """log2 of the operations of each attack, with as many samples as it wants. Only the size of the modulus matters."""
-    from estimator import LWE, ND, RC
-    from sage.all import oo
+    """The operations for a ring with errors as everywhere. Only the size of the modulus matters."""
+    from estimator import ND
 
     error = ND.CenteredBinomial(21)
     secret = ND.Uniform(-1, 1) if secret_is_ternary else error
     modulus = math.ceil(2 ** (modulus_log2 % 1 + 40)) * 2 ** math.floor(modulus_log2) // 2**40
-    instance = LWE.Parameters(n=dimension, q=modulus, Xs=secret, Xe=error, m=oo)
-    attacks = (LWE.primal_usvp, LWE.primal_bdd, LWE.dual_hybrid)
-    return [math.log2(attack(instance, red_cost_model=RC.MATZOV)["rop"]) for attack in attacks]
+    return operations(dimension, modulus, secret, error)
 
 
 def down(bits):
@@ -61,12 +84,39 @@ def published():
     return {int(code): [float(cell) for cell in cells.split("|")[:-1]] for code, cells in rows}
 
 
+def label_of(name):
+    """The bits that a name promises."""
+    return int(re.search(r"_sec(\d+)_", name)[1])
+
+
+def tfhe(only):
+    """Prints the table of the sets of TFHE, and returns what is wrong."""
+    wrong = []
+    print(f"| set | instance | dimension | log2 q | log2 of the relative deviation | {' | '.join(ATTACKS)} | smallest |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, which, dimension, modulus, secret, error in tfhe_instances():
+        if only not in name:
+            continue
+        began = time.monotonic()
+        figures = operations(dimension, modulus, secret, error)
+        sizes = [down(math.log2(modulus)), down(math.log2(error.stddev / modulus))]
+        cells = [f"`{name}`", which, str(dimension), *sizes, *map(down, figures), down(min(figures))]
+        print("|", " | ".join(cells), "|", flush=True)
+        print(f"{name}, {which}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+        if min(figures) < label_of(name):
+            wrong.append(f"{name}, {which}: {down(min(figures))} bits, labelled {label_of(name)}")
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--lab", action="store_true", help="the sets of the laboratory (LWE with secrets like errors)")
+    parser.add_argument("--tfhe", action="store_true", help="the sets of TFHE")
     parser.add_argument("--check", action="store_true", help="compare with the page")
     parser.add_argument("--only", default="", help="sets whose name contains this")
     arguments = parser.parse_args()
+    if arguments.tfhe:
+        sys.exit("\n".join(tfhe(arguments.only)) or None)
     known, wrong = published(), []
     print(f"| set | code | N | log2 Q | {' | '.join(ATTACKS)} | smallest |\n|---|---|---|---|---|---|---|---|")
     for name, code, dimension, modulus in sets("hush-lab" if arguments.lab else "hush-params"):
@@ -77,7 +127,7 @@ def main():
         cells = [f"`{name}`", str(code), str(dimension), down(math.log2(modulus)), *map(down, figures), down(min(figures))]
         print("|", " | ".join(cells), "|", flush=True)
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
-        label = 0 if arguments.lab and code == 42 else code if arguments.lab else int(re.search(r"_sec(\d+)_", name)[1])
+        label = 0 if arguments.lab and code == 42 else code if arguments.lab else label_of(name)
         if min(figures) < label:
             wrong.append(f"{name}: {down(min(figures))} bits, labelled {label}")
         if arguments.check and not arguments.lab:

@@ -4,6 +4,7 @@
 use hush_ring::{RandomnessError, RingError};
 use hush_rlwe::CodecError;
 use hush_schemes::SchemeError;
+use hush_tfhe::TfheError;
 
 /// Why something was not encrypted. No output exists then.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,9 @@ pub enum EncryptError {
         /// What does not fit.
         source: SchemeError,
     },
+    /// A message that a set of TFHE does not have.
+    #[error(transparent)]
+    Tfhe(#[from] TfheError),
     /// The plaintext modulus leaves no room for noise.
     #[error("plaintext modulus 2^{found} in a ciphertext modulus of {log_q} bits")]
     TooNarrow {
@@ -124,4 +128,7 @@ pub enum DecryptError {
     /// The encoding does not fit.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
+    /// Bytes that are no answers of TFHE, or that decrypt to no message.
+    #[error(transparent)]
+    Tfhe(#[from] TfheError),
 }

@@ -64,6 +64,7 @@ mod roots;
 mod seal;
 mod secret;
 mod seed;
+mod tfhe;
 mod tokens;
 
 pub use batch::BatchKey;
@@ -87,4 +88,5 @@ pub use roots::TableRoots;
 pub use seal::{Opened, SEAL_OVERHEAD_BYTES, SealError, SealKey};
 pub use secret::SecretKey;
 pub use seed::{KeyId, OwnerSeed, SecretKind, TableKeys, VerifyingKey};
+pub use tfhe::TfheSecret;
 pub use tokens::{TOKEN_OVERHEAD_BYTES, TokenKey};

@@ -17,6 +17,7 @@ pub mod presets;
 pub mod primes;
 pub mod security;
 pub mod size;
+pub mod tfhe;
 
 pub use chain::{ChainError, ChainParams, DefinitionFault, Level};
 pub use fingerprint::Fingerprint;
