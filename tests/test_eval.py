@@ -70,12 +70,47 @@ def test_columns_files_and_functions(hush, tmp_path):
         (["x*x", "--x", "1e0", "--precision", "0"], "HUSH-X030", 2),
         (["x*x", "--x", "1e0", "--precision", "1e-40"], "HUSH-X023", 5),
         (["x^64*x^64", "--x", "123456789"], "HUSH-X022", 5),
+        (["x < 3", "--x", "1", "--scheme", "bgv"], "HUSH-X011", 3),
+        (["x and y", "--x", "1,2", "--y", "0,1"], "HUSH-X012", 3),
+        (["x < 3", "--x", "1e0"], "HUSH-X025", 3),
+        (["x = 2.5", "--x", "0,4"], "HUSH-X009", 3),
+        (["x*x < 9", "--x", "18446744073709551615"], "HUSH-X022", 5),
+        (["x < y < 3", "--x", "1", "--y", "1"], "HUSH-X001", 3),
+        (["min(x)", "--x", "1"], "HUSH-X005", 3),
     ],
 )
 def test_refusals_have_a_code_and_a_way_out(hush, arguments, code, status):
     """Nothing is printed as a result, and no value is quoted."""
     done = hush("eval", *arguments, status=status)
     assert done.stderr.startswith(code) and "Ways out:" in done.stderr and done.stdout == ""
+
+
+def test_conditions_and_choices_on_encrypted_numbers(hush):
+    """Comparisons, logic, minimum, maximum and choices, as Python works them out; digits are chosen by the ranges."""
+    draw = random.Random(5)
+    x, y = [draw.randrange(-30, 30) for _ in range(6)], [draw.randrange(0, 90) for _ in range(6)]
+    b = [draw.randrange(2) for _ in range(6)]
+    for text, expected in (
+        ("if(x < y and not b, max(x, 7), y - 2*x)", [max(p, 7) if p < q and not c else q - 2 * p for p, q, c in zip(x, y, b)]),
+        ("(x = y) or (x + 10 >= y xor b)", [int(p == q or (p + 10 >= q) != bool(c)) for p, q, c in zip(x, y, b)]),
+        ("sum(min(x, y) + b*x)", [sum(min(p, q) + c * p for p, q, c in zip(x, y, b))]),
+    ):
+        done = hush("eval", text, *given(x=x, y=y, b=b), "--verify", "--format", "csv")
+        assert results(done) == expected, text
+        assert "TFHE" in done.stderr and "equals plaintext, exactly" in done.stderr and "bootstrapping" in done.stderr
+
+
+def test_digits_of_decimals_wide_numbers_and_ends_of_ranges(hush):
+    """Units of vectors differ; 64 bits; constants between two multiples of a unit."""
+    done = hush("eval", "if(price*4 > 10.1, price, limit)", *given(price=["2.50", "2.55", "0.05"], limit=[3, 1, 2]), "--verify", "--format", "csv")
+    assert results(done) == [3, fractions.Fraction("2.55"), 2]
+    wide = [0, 2**64 - 1, 2**63]
+    done = hush("eval", "max(x, 5)", *given(x=wide), "--verify", "--format", "csv")
+    assert results(done) == [5, 2**64 - 1, 2**63]
+    done = hush("eval", "x*x - 3", *given(x=[-8, 7, 0]), "--scheme", "tfhe", "--verify", "--json", "--format", "csv")
+    account = json.loads(done.stderr)
+    assert results(done) == [61, 46, -3] and account["scheme"] == "TFHE" and account["failure_log2"] < -100
+    assert account["integers"]["bits"] == 8 and account["integers"]["signed"] and account["integers"]["bootstraps"] > 0
 
 
 def test_the_account_as_json(hush):

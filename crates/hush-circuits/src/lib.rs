@@ -27,6 +27,7 @@
 
 pub mod approximate;
 mod error;
+pub mod gates;
 pub mod linear;
 pub mod noise;
 pub mod polynomial;

@@ -165,7 +165,7 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 #[command(override_usage = "hush eval [OPTIONS] EXPRESSION --NAME VALUES ...", after_help = VECTORS)]
 pub(crate) struct Eval {
-    /// Numbers, names, + - * / ^, parentheses; or sum(...), mean(...), dot(..., ...)
+    /// Numbers, names, + - * / ^, parentheses; < <= > >= = !=, and, or, xor, not, min, max, if(condition, a, b); or sum(...), mean(...), dot(..., ...)
     #[arg(allow_hyphen_values = true)]
     pub(crate) expression: String,
     /// A vector: the long form of --NAME VALUES, for names that are options
@@ -210,6 +210,8 @@ pub(crate) enum Scheme {
     Bgv,
     /// Approximate
     Ckks,
+    /// Exact, digit by digit: comparisons and choices as well
+    Tfhe,
 }
 
 fn vector(text: &str) -> Result<(String, String), String> {

@@ -7,6 +7,7 @@
 //! ```
 
 mod error;
+mod gates;
 mod vectors;
 
 use std::path::PathBuf;
@@ -41,13 +42,22 @@ pub struct EvalOptions {
     /// A CSV or Parquet file with columns for the names that [`EvalOptions::vectors`] lacks.
     pub data: Option<PathBuf>,
     /// The scheme; the cheapest that serves if there is none.
-    pub scheme: Option<SchemeKind>,
+    pub scheme: Option<EvalScheme>,
     /// The largest absolute error of an approximate result; 1e-6 if there is none.
     pub precision: Option<f64>,
     /// Evaluate in the clear as well, in exact fractions, and compare.
     pub verify: bool,
     /// Threads.
     pub threads: usize,
+}
+
+/// A scheme of an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvalScheme {
+    /// Vectors in slots: sums and products.
+    Slots(SchemeKind),
+    /// Numbers in digits: comparisons and choices as well.
+    Tfhe,
 }
 
 /// A result with its account.
@@ -68,7 +78,7 @@ pub struct EvalAccount {
     pub encrypted: Vec<String>,
     /// Values in each.
     pub length: usize,
-    /// `BGV`, `BFV` or `CKKS`.
+    /// `BGV`, `BFV`, `CKKS` or `TFHE`.
     pub scheme: &'static str,
     /// Ring degree `N`.
     pub degree: usize,
@@ -80,11 +90,13 @@ pub struct EvalAccount {
     pub security_bits: u32,
     /// Plaintext primes; none in CKKS.
     pub plaintext_primes: Vec<u64>,
-    /// The multiplicative depth.
+    /// The multiplicative depth; in TFHE batches of bootstrappings, one after another.
     pub depth: u32,
-    /// Products.
+    /// Products; none in TFHE.
     pub products: usize,
-    /// Bits between a bound and its limit, in the tightest step.
+    /// Integers in digits, in TFHE.
+    pub integers: Option<IntegerAccount>,
+    /// Bits between a bound and its limit, in the tightest step; in TFHE between the chance of a wrong digit and 2^-128.
     pub margin_bits: f64,
     /// log2 of the chance that a result is wrong.
     pub failure_log2: f64,
@@ -108,6 +120,19 @@ pub struct EvalAccount {
     pub leakage: Leakage,
 }
 
+/// Integers in encrypted digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntegerAccount {
+    /// Bits of each.
+    pub bits: u32,
+    /// Whether they may be negative.
+    pub is_signed: bool,
+    /// Bootstrappings.
+    pub bootstraps: u64,
+    /// The parameter set.
+    pub set: &'static str,
+}
+
 /// Evaluates an expression on encrypted vectors; see [`EvalOptions`].
 ///
 /// # Errors
@@ -123,8 +148,16 @@ pub fn evaluate_expression(options: &EvalOptions) -> Result<Evaluation, ClientEr
     if options.precision.is_some_and(|precision| !(precision.is_finite() && precision > 0.0)) {
         return Err(EvalError::BadPrecision.into());
     }
-    let demand = Demand { length, scheme: options.scheme, precision: options.precision };
     let vectors: Vec<_> = columns.iter().map(Column::vector).collect();
+    let scheme = match options.scheme {
+        Some(EvalScheme::Tfhe) => return gates::evaluate(&expression, &columns, options, (phases, &pool)),
+        None if expression.needs_gates() => {
+            return gates::evaluate(&expression, &columns, options, (phases, &pool));
+        }
+        Some(EvalScheme::Slots(scheme)) => Some(scheme),
+        None => None,
+    };
+    let demand = Demand { length, scheme, precision: options.precision };
     let plan = phases
         .time("plan", || pool.install(|| Plan::choose(&expression, &vectors, &demand)))
         .map_err(EvalError::from)?;
@@ -134,7 +167,7 @@ pub fn evaluate_expression(options: &EvalOptions) -> Result<Evaluation, ClientEr
     let results = run.results(&outputs)?;
     let Run { mut phases, key_bytes, moved, .. } = run;
     let verified = match options.verify {
-        true => Some(phases.time("check", || verify(&expression, &columns, &plan, &results))?),
+        true => Some(phases.time("check", || verify(&expression, &columns, plan.error(), &results))?),
         false => None,
     };
     let (array, is_rounded) = array_of(&results, plan.error().is_some());
@@ -254,7 +287,7 @@ impl Run<'_> {
 fn verify(
     expression: &Expression,
     columns: &[Column],
-    plan: &Plan,
+    error: Option<f64>,
     results: &[Ratio],
 ) -> Result<Verified, ClientError> {
     let length = columns.first().map_or(0, |column| column.values.len());
@@ -274,7 +307,7 @@ fn verify(
         return Err(unequal());
     }
     let differences = || expected.iter().zip(results).map(|(a, b)| (a - b).abs());
-    match plan.error() {
+    match error {
         None if differences().all(|difference| difference.is_zero()) => Ok(Verified::Exactly),
         None => Err(unequal()),
         Some(bound) => {
@@ -351,6 +384,7 @@ fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount 
         plaintext_primes: primes,
         depth: circuit.depth(),
         products: circuit.product_count(),
+        integers: None,
         margin_bits: plan.margin_bits(),
         failure_log2: plan.failure_log2(),
         error: plan.error(),

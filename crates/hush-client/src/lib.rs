@@ -107,7 +107,8 @@ pub use devices::{
 };
 pub use error::{ClientError, ErrorKind, Unfinished};
 pub use eval::{
-    EvalAccount, EvalError, EvalOptions, Evaluation, Numbers, SchemeKind, VectorSource, evaluate_expression,
+    EvalAccount, EvalError, EvalOptions, EvalScheme, Evaluation, IntegerAccount, Numbers, SchemeKind,
+    VectorSource, evaluate_expression,
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
 pub use fit::{DeviceFit, fit_to_device};

@@ -42,6 +42,9 @@ pub struct Demand {
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProgramError {
+    /// Approximate vectors where digits are encrypted.
+    #[error("TFHE: a vector is approximate by its type, and digits are of exact numbers")]
+    Approximate,
     /// No chain serves.
     #[error("{}: no parameters serve this expression: {source}", scheme.name())]
     Chain {
@@ -77,8 +80,11 @@ pub enum ProgramError {
     /// Coefficients that are too far apart.
     #[error("CKKS: coefficients or values differ by more than 52 bits")]
     Spread,
+    /// Digits cannot be evaluated.
+    #[error(transparent)]
+    Tfhe(#[from] hush_tfhe::TfheError),
     /// A result wider than any plaintext space.
-    #[error("the result may have {bits} bits, exact schemes are offered up to {max}")]
+    #[error("a number on the way may have {bits} bits, exact schemes are offered up to {max}")]
     Wide {
         /// Bits found.
         bits: u64,
@@ -96,6 +102,8 @@ impl ProgramError {
             Self::Wide { .. } => "HUSH-X022",
             Self::Precision { .. } => "HUSH-X023",
             Self::Spread => "HUSH-X024",
+            Self::Approximate => "HUSH-X025",
+            Self::Tfhe(source) => source.code(),
             Self::Circuit(_) => "HUSH-X029",
             Self::Expression(source) => source.code(),
         }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use hush::{Error, EvalAccount, EvalOptions, SchemeKind, VectorSource, Verified};
+use hush::{Error, EvalAccount, EvalOptions, EvalScheme, SchemeKind, VectorSource, Verified};
 use serde_json::{Value, json};
 
 use crate::account::{bytes, grouped, moved, times, wrapped};
@@ -20,9 +20,10 @@ pub(super) fn eval(args: &Eval, threads: usize) -> Result<(), Error> {
         data: args.data.clone(),
         scheme: match args.scheme {
             Scheme::Auto => None,
-            Scheme::Bfv => Some(SchemeKind::Bfv),
-            Scheme::Bgv => Some(SchemeKind::Bgv),
-            Scheme::Ckks => Some(SchemeKind::Ckks),
+            Scheme::Bfv => Some(EvalScheme::Slots(SchemeKind::Bfv)),
+            Scheme::Bgv => Some(EvalScheme::Slots(SchemeKind::Bgv)),
+            Scheme::Ckks => Some(EvalScheme::Slots(SchemeKind::Ckks)),
+            Scheme::Tfhe => Some(EvalScheme::Tfhe),
         },
         precision: args.precision,
         verify: args.verify,
@@ -67,9 +68,17 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
             (None, false) => "exact".into(),
         },
     ));
-    lines.push((
-        "Circuit",
-        format!(
+    let circuit = match account.integers {
+        Some(integers) => format!(
+            "{} bootstrapping{}, {} one after the other, on {} integers of {} bits; wrong with chance < 2^{:.0}",
+            grouped(integers.bootstraps),
+            if integers.bootstraps == 1 { "" } else { "s" },
+            account.depth,
+            if integers.is_signed { "signed" } else { "unsigned" },
+            integers.bits,
+            account.failure_log2.ceil()
+        ),
+        None => format!(
             "{} product{}, {} one after the other; noise margin {:.1} bits; wrong with chance < 2^{:.0}",
             account.products,
             if account.products == 1 { "" } else { "s" },
@@ -77,7 +86,8 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
             account.margin_bits,
             account.failure_log2.ceil()
         ),
-    ));
+    };
+    lines.push(("Circuit", circuit));
     let special = if account.log_p > 0.0 { format!(" log p={:.0}", account.log_p) } else { String::new() };
     let primes = account.plaintext_primes.len();
     let space = match account.plaintext_primes.first() {
@@ -85,12 +95,14 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
         Some(prime) => format!(", {primes} plaintext primes from {prime}"),
         None => String::new(),
     };
+    let parameters = match account.integers {
+        Some(integers) => integers.set.to_owned(),
+        None => format!("N={} log q={:.0}{special}{space}", account.degree, account.log_q),
+    };
+    let source = if account.integers.is_some() { "Lattice Estimator" } else { "2024 guideline" };
     lines.push((
         "Security",
-        format!(
-            "{} N={} log q={:.0}{special}{space}, >={} bits (2024 guideline)",
-            account.scheme, account.degree, account.log_q, account.security_bits
-        ),
+        format!("{} {parameters}, >={} bits ({source})", account.scheme, account.security_bits),
     ));
     let keys = if account.key_bytes == 0 { "none".into() } else { bytes(account.key_bytes) };
     lines.push(("Keys", format!("evaluation keys {keys}; temporary, erased")));
@@ -136,6 +148,12 @@ fn to_json(account: &EvalAccount) -> Value {
         "plaintext_primes": account.plaintext_primes,
         "depth": account.depth,
         "products": account.products,
+        "integers": account.integers.map(|integers| json!({
+            "bits": integers.bits,
+            "signed": integers.is_signed,
+            "bootstraps": integers.bootstraps,
+            "set": integers.set,
+        })),
         "margin_bits": account.margin_bits,
         "failure_log2": account.failure_log2,
         "error": account.error,

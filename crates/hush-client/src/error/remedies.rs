@@ -146,16 +146,25 @@ fn eval(error: &EvalError) -> Vec<Remedy> {
         EvalError::NoVector { .. } => vec![Remedy::Vectors],
         EvalError::Program(source) => program(source),
         EvalError::Serve(_) => vec!["this is a bug: please report it with the expression".into()],
+        EvalError::Slow { .. } => {
+            vec![
+                "fewer values, or values of fewer digits".into(),
+                "sums and products alone, which no digits are needed for".into(),
+            ]
+        }
         EvalError::Unused { .. } => vec![Remedy::EvalHelp],
     }
 }
 
 fn program(error: &ProgramError) -> Vec<Remedy> {
     match error {
+        ProgramError::Approximate => vec!["write the values as decimals, without exponents".into()],
         ProgramError::Chain { .. } | ProgramError::Noise { .. } => {
             vec!["split the expression and evaluate the parts one after the other".into(), Remedy::Inexact]
         }
-        ProgramError::Circuit(_) => vec!["this is a bug: please report it with the expression".into()],
+        ProgramError::Circuit(_) | ProgramError::Tfhe(_) => {
+            vec!["this is a bug: please report it with the expression".into()]
+        }
         ProgramError::Expression(source) => vec![source.ways_out().into()],
         ProgramError::Precision { .. } => vec![Remedy::LooserPrecision, Remedy::Exact],
         ProgramError::Spread => vec!["scale the vectors".into(), Remedy::Exact],

@@ -67,6 +67,14 @@ pub enum EvalError {
     /// The server's half refused.
     #[error("the server's half refused: {0}")]
     Serve(#[from] ServeError),
+    /// More bootstrappings than anyone waits for.
+    #[error("{found} bootstrappings, and {limit} at most: one takes some milliseconds")]
+    Slow {
+        /// Bootstrappings of this evaluation.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// A vector that the expression does not use, or twice.
     #[error("vector {name} is given twice, or is not in the expression")]
     Unused {
@@ -87,6 +95,7 @@ impl EvalError {
             Self::NoVector { .. } => "HUSH-X035",
             Self::NotANumber { .. } => "HUSH-X036",
             Self::Unused { .. } => "HUSH-X037",
+            Self::Slow { .. } => "HUSH-X038",
             Self::Program(source) => source.code(),
             Self::Serve(_) => "HUSH-X039",
         }
@@ -101,9 +110,11 @@ impl EvalError {
             Self::Empty { .. } | Self::Lengths { .. } | Self::Missing { .. } | Self::NotANumber { .. } => {
                 ErrorKind::Data
             }
-            Self::Program(ProgramError::Circuit(_)) | Self::Serve(_) => ErrorKind::Internal,
+            Self::Program(ProgramError::Circuit(_) | ProgramError::Tfhe(_)) | Self::Serve(_) => {
+                ErrorKind::Internal
+            }
             Self::Program(ProgramError::Precision { .. } | ProgramError::Wide { .. }) => ErrorKind::Precision,
-            Self::Program(_) => ErrorKind::Refused,
+            Self::Program(_) | Self::Slow { .. } => ErrorKind::Refused,
         }
     }
 }

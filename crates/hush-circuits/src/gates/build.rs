@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From an expression to the steps of a program, with bounds.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hush_expr::{Comparison, ExprError, Fold, Function, Logic, Ratio};
+use hush_tfhe::integer::{Operand, Outcomes, Step};
+use num_bigint::BigInt;
+use num_integer::Integer as _;
+use num_traits::{One, Signed, Zero};
+
+use super::sum::{Bounds, Sum, Value, common_unit, truth_value};
+use crate::program::{ProgramError, Vector};
+
+/// Bits of the widest integers.
+const MAX_BITS: u64 = 64;
+/// Bits of numbers on the way to them: what passes that is no integer of a program.
+const MAX_BOUND_BITS: u64 = 96;
+
+/// Steps made so far.
+pub(super) struct Builder<'a> {
+    vectors: &'a [Vector],
+    steps: Vec<Step>,
+    bounds: Vec<Bounds>,
+    is_bit: Vec<bool>,
+    places: HashMap<Step, usize>,
+    /// Constants of comparisons, which integers must hold too.
+    compared_with: Vec<BigInt>,
+    /// Whether comparisons that bounds decide are no steps.
+    decides: bool,
+}
+
+type Folded = Result<Value, ProgramError>;
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(vectors: &'a [Vector], decides: bool) -> Self {
+        let (steps, bounds, is_bit) = (Vec::new(), Vec::new(), Vec::new());
+        let (places, compared_with) = (HashMap::new(), Vec::new());
+        Self { vectors, steps, bounds, is_bit, places, compared_with, decides }
+    }
+
+    /// The steps with that of the result at the end, digits of integers that hold all of them, and whether some are negative. The result may be a sum over elements.
+    pub(super) fn finish(
+        mut self,
+        sum: &Sum,
+        elements: usize,
+    ) -> Result<(Vec<Step>, usize, bool), ProgramError> {
+        let divisor = sum.common_factor();
+        let terms = sum.terms.iter().map(|(step, factor)| (*step, factor / &divisor)).collect();
+        let output = Sum { unit: Ratio::one(), constant: BigInt::zero(), terms };
+        let last = self.step_of(&output)?;
+        let bounds = self.bounds[last].clone();
+        let elements = BigInt::from(elements.max(1));
+        self.bounds.push(Bounds { low: bounds.low * &elements, high: bounds.high * elements });
+        let constants = self
+            .compared_with
+            .iter()
+            .map(|constant| Bounds { low: constant.clone(), high: constant.clone() });
+        self.bounds.extend(constants);
+        let all = self.bounds.iter().fold(Bounds::bit(), |all, bounds| all.around(bounds));
+        let is_signed = all.low.is_negative();
+        // Of a negative bound one less has no more bits.
+        let bits = all.high.bits().max((-&all.low - 1_u32).bits()) + u64::from(is_signed);
+        if bits > MAX_BITS {
+            return Err(ProgramError::Wide { bits, max: MAX_BITS });
+        }
+        let digits = (bits.div_ceil(2) as usize).max(1);
+        let (steps, last) = used(&self.steps, last);
+        let mut steps = steps;
+        for step in &mut steps {
+            if let Step::Input { digits: sent, last, .. } = step
+                && *sent == 0
+            {
+                (*sent, *last) = (digits, 3);
+            }
+        }
+        debug_assert_eq!(last + 1, steps.len());
+        Ok((steps, digits, is_signed))
+    }
+
+    fn push(&mut self, step: Step, bounds: Bounds, is_bit: bool) -> Result<usize, ProgramError> {
+        let bits = bounds.low.bits().max(bounds.high.bits());
+        if bits > MAX_BOUND_BITS {
+            return Err(ProgramError::Wide { bits, max: MAX_BITS });
+        }
+        if let Some(place) = self.places.get(&step) {
+            return Ok(*place);
+        }
+        self.places.insert(step.clone(), self.steps.len());
+        self.steps.push(step);
+        self.bounds.push(bounds);
+        self.is_bit.push(is_bit);
+        Ok(self.steps.len() - 1)
+    }
+
+    fn bit(&mut self, step: Step) -> Result<Sum, ProgramError> {
+        Ok(Sum::of_step(self.push(step, Bounds::bit(), true)?, Ratio::one()))
+    }
+
+    /// Bounds of a sum, in its unit.
+    fn bounds_of(&self, sum: &Sum) -> Bounds {
+        let start = Bounds { low: sum.constant.clone(), high: sum.constant.clone() };
+        sum.terms.iter().fold(start, |all, (step, factor)| {
+            let (a, b) = (&self.bounds[*step].low * factor, &self.bounds[*step].high * factor);
+            let (low, high) = if a <= b { (a, b) } else { (b, a) };
+            Bounds { low: all.low + low, high: all.high + high }
+        })
+    }
+
+    /// The step that a sum is, without its unit.
+    fn step_of(&mut self, sum: &Sum) -> Result<usize, ProgramError> {
+        if sum.constant.is_zero()
+            && let Some((step, factor)) = sum.terms.first_key_value()
+            && sum.terms.len() == 1
+            && factor.is_one()
+        {
+            return Ok(*step);
+        }
+        let bounds = self.bounds_of(sum);
+        let narrow = |number: &BigInt| {
+            let wide = ProgramError::Wide { bits: number.bits(), max: MAX_BITS };
+            i128::try_from(number.clone()).map_err(|_| wide)
+        };
+        let terms = sum.terms.iter().map(|(step, factor)| Ok((*step, narrow(factor)?)));
+        let terms = terms.collect::<Result<Vec<_>, ProgramError>>()?;
+        self.push(Step::Linear(narrow(&sum.constant)?, terms), bounds, false)
+    }
+
+    /// A value as a bit: a constant, or a step.
+    fn truth(&mut self, value: Value, position: usize) -> Result<Result<bool, usize>, ProgramError> {
+        let refused = || ProgramError::from(ExprError::NotBoolean { position });
+        let sum = match value {
+            Value::Constant(number) if number.is_zero() => return Ok(Ok(false)),
+            Value::Constant(number) if number == Ratio::one() => return Ok(Ok(true)),
+            Value::Constant(_) => return Err(refused()),
+            Value::Sum(sum) => sum,
+        };
+        let sum = match sum.unit.to_integer() {
+            Some(_) => sum.in_unit(&Ratio::one()).ok_or_else(refused)?,
+            None => return Err(refused()),
+        };
+        let bounds = self.bounds_of(&sum);
+        if bounds.low.is_negative() || bounds.high > BigInt::one() {
+            return Err(refused());
+        }
+        let single =
+            sum.terms.first_key_value().filter(|(step, _)| sum.terms.len() == 1 && self.is_bit[**step]);
+        if let Some((step, factor)) = single {
+            let step = *step;
+            if factor.is_one() && sum.constant.is_zero() {
+                return Ok(Err(step));
+            }
+            if (-factor).is_one() && sum.constant.is_one() {
+                return Ok(Err(self.push(Step::Not(step), Bounds::bit(), true)?));
+            }
+        }
+        let step = self.step_of(&sum)?;
+        let positive = Outcomes { less: false, equal: false, greater: true };
+        Ok(Err(self.push(Step::Compare(step, Operand::Constant(0), positive), Bounds::bit(), true)?))
+    }
+
+    /// Both values in one unit, as numbers or steps.
+    fn operands(&mut self, a: Value, b: Value) -> Result<(Ratio, [Result<i128, usize>; 2]), ProgramError> {
+        let own = |value: &Value| match value {
+            Value::Constant(number) => Ratio::new(BigInt::one(), number.denominator().clone()),
+            Value::Sum(sum) => Some(sum.unit.clone()),
+        };
+        let one = Ratio::one;
+        let unit = common_unit(&own(&a).unwrap_or_else(one), &own(&b).unwrap_or_else(one));
+        let mut found = [Ok(0), Ok(0)];
+        for (found, value) in found.iter_mut().zip([a, b]) {
+            *found = match value {
+                Value::Constant(number) => {
+                    let scaled = &number * &unit.recip().unwrap_or_else(one);
+                    let wide = ProgramError::Wide { bits: scaled.bits(), max: MAX_BITS };
+                    let integer =
+                        scaled.to_integer().and_then(|integer| i128::try_from(integer.clone()).ok());
+                    Ok(integer.ok_or(wide)?)
+                }
+                Value::Sum(sum) => {
+                    let wide = ProgramError::Wide { bits: MAX_BITS + 1, max: MAX_BITS };
+                    Err(self.step_of(&sum.in_unit(&unit).ok_or(wide)?)?)
+                }
+            };
+        }
+        Ok((unit, found))
+    }
+
+    fn bounds_of_operand(&self, operand: &Result<i128, usize>) -> Bounds {
+        match operand {
+            Ok(number) => Bounds { low: (*number).into(), high: (*number).into() },
+            Err(step) => self.bounds[*step].clone(),
+        }
+    }
+
+    fn compared(&mut self, when: Outcomes, left: Value, right: Value) -> Folded {
+        // Terms that both have drop out, and constants go to one side.
+        let difference = self.added(left, right.negated())?;
+        let sum = match difference {
+            Value::Constant(number) => {
+                let zero = Ratio::zero();
+                let holds = match number.cmp(&zero) {
+                    std::cmp::Ordering::Less => when.less,
+                    std::cmp::Ordering::Equal => when.equal,
+                    std::cmp::Ordering::Greater => when.greater,
+                };
+                return Ok(truth_value(holds));
+            }
+            Value::Sum(sum) => sum,
+        };
+        if self.decides {
+            let (bounds, zero) = (self.bounds_of(&sum), BigInt::zero());
+            let is_possible = [
+                (when.less, bounds.low < zero),
+                (when.equal, bounds.low <= zero && bounds.high >= zero),
+                (when.greater, bounds.high > zero),
+            ];
+            let mut possible = is_possible.iter().filter(|(_, may)| *may).map(|(wanted, _)| *wanted);
+            if let Some(first) = possible.next().filter(|first| possible.all(|wanted| wanted == *first)) {
+                return Ok(truth_value(first));
+            }
+        }
+        // Positive terms on the left, negative ones on the right, each divided by what it has in common.
+        let (left, right): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            sum.terms.into_iter().partition(|(_, factor)| factor.is_positive());
+        let right: BTreeMap<usize, BigInt> =
+            right.into_iter().map(|(step, factor)| (step, -factor)).collect();
+        let (when, left, right, constant) = match (left.is_empty(), right.is_empty()) {
+            (true, _) => (when.turned(), right, left, sum.constant),
+            _ => (when, left, right, -sum.constant),
+        };
+        // left compares with right + constant.
+        let common =
+            left.values().chain(right.values()).fold(BigInt::zero(), |common, factor| common.gcd(factor));
+        let divided = |terms: BTreeMap<usize, BigInt>| {
+            terms.into_iter().map(|(step, factor)| (step, factor / &common)).collect()
+        };
+        let (floor, rest) = constant.div_mod_floor(&common);
+        let (when, constant) = match rest.is_zero() {
+            true => (when, floor),
+            // Between two integers: what is not above the lower one is less.
+            false => (Outcomes { less: when.less, equal: when.less, greater: when.greater }, floor),
+        };
+        if when.less == when.equal && when.equal == when.greater {
+            return Ok(truth_value(when.less));
+        }
+        let of =
+            |terms: BTreeMap<usize, BigInt>, constant: BigInt| Sum { unit: Ratio::one(), constant, terms };
+        let left = self.step_of(&of(divided(left), BigInt::zero()))?;
+        let right = match right.is_empty() {
+            true => {
+                let wide = ProgramError::Wide { bits: constant.bits(), max: MAX_BITS };
+                self.compared_with.push(constant.clone());
+                Operand::Constant(i128::try_from(constant).map_err(|_| wide)?)
+            }
+            false => Operand::Step(self.step_of(&of(divided(right), constant))?),
+        };
+        Ok(Value::Sum(self.bit(Step::Compare(left, right, when))?))
+    }
+
+    fn chosen(&mut self, bit: usize, then: Value, otherwise: Value) -> Folded {
+        if let (Value::Constant(then), Value::Constant(otherwise)) = (&then, &otherwise) {
+            let step = Sum::of_step(bit, Ratio::one()).scaled(&(then - otherwise));
+            return self.added(step, Value::Constant(otherwise.clone()));
+        }
+        let (unit, [then, otherwise]) = self.operands(then, otherwise)?;
+        let bounds = self.bounds_of_operand(&then).around(&self.bounds_of_operand(&otherwise));
+        let operand = |side: Result<i128, usize>| match side {
+            Ok(number) => Operand::Constant(number),
+            Err(step) => Operand::Step(step),
+        };
+        let step = Step::Choose(bit, operand(then), operand(otherwise));
+        Ok(Value::Sum(Sum::of_step(self.push(step, bounds, false)?, unit)))
+    }
+
+    fn added(&mut self, a: Value, b: Value) -> Folded {
+        let (a, b) = match (a, b) {
+            (Value::Constant(a), Value::Constant(b)) => return Ok(Value::Constant(&a + &b)),
+            (Value::Sum(sum), Value::Constant(number)) | (Value::Constant(number), Value::Sum(sum)) => {
+                let unit = common_unit(
+                    &sum.unit,
+                    &Ratio::new(BigInt::one(), number.denominator().clone()).unwrap_or_else(Ratio::one),
+                );
+                let wide = || ProgramError::Wide { bits: MAX_BITS + 1, max: MAX_BITS };
+                let mut sum = sum.in_unit(&unit).ok_or_else(wide)?;
+                let scaled = &number * &unit.recip().ok_or_else(wide)?;
+                sum.constant += scaled.to_integer().ok_or_else(wide)?;
+                return Ok(Value::Sum(sum));
+            }
+            (Value::Sum(a), Value::Sum(b)) => (a, b),
+        };
+        let unit = common_unit(&a.unit, &b.unit);
+        let wide = || ProgramError::Wide { bits: MAX_BITS + 1, max: MAX_BITS };
+        let (mut sum, b) = (a.in_unit(&unit).ok_or_else(wide)?, b.in_unit(&unit).ok_or_else(wide)?);
+        sum.constant += b.constant;
+        for (step, factor) in b.terms {
+            let total = sum.terms.remove(&step).unwrap_or_default() + factor;
+            if !total.is_zero() {
+                sum.terms.insert(step, total);
+            }
+        }
+        if sum.terms.is_empty() {
+            return Ok(Value::Constant(sum.constant()));
+        }
+        Ok(Value::Sum(sum))
+    }
+
+    fn multiplied(&mut self, a: Value, b: Value) -> Folded {
+        let (a, b) = match (a, b) {
+            (Value::Constant(a), Value::Constant(b)) => return Ok(Value::Constant(&a * &b)),
+            (Value::Sum(sum), Value::Constant(number)) | (Value::Constant(number), Value::Sum(sum)) => {
+                return Ok(sum.scaled(&number));
+            }
+            (Value::Sum(a), Value::Sum(b)) => (a, b),
+        };
+        for (bit, other) in [(&a, &b), (&b, &a)] {
+            if let Some((step, unit)) = self.as_bit(bit) {
+                let chosen = match self.as_bit(other) {
+                    Some((same, _)) if same == step => Value::Sum(other.clone()),
+                    // Both are bits: a product is a condition.
+                    Some((second, of_second)) => {
+                        let both = self.bit(Step::All(vec![step.min(second), step.max(second)]))?;
+                        both.scaled(&of_second)
+                    }
+                    None => self.chosen(step, Value::Sum(other.clone()), Value::Constant(Ratio::zero()))?,
+                };
+                return Ok(chosen.scaled(&unit));
+            }
+        }
+        // Factors that all terms have go into the unit.
+        let (a, b) = (a.reduced(), b.reduced());
+        let unit = &a.unit * &b.unit;
+        let (left, right) = (self.step_of(&a)?, self.step_of(&b)?);
+        let (left, right) = (left.min(right), left.max(right));
+        let (x, y) = (&self.bounds[left], &self.bounds[right]);
+        let corners = [&x.low * &y.low, &x.low * &y.high, &x.high * &y.low, &x.high * &y.high];
+        let mut bounds = corners
+            .into_iter()
+            .map(|corner| Bounds { low: corner.clone(), high: corner })
+            .reduce(|all, corner| all.around(&corner))
+            .unwrap_or_else(Bounds::bit);
+        if left == right {
+            bounds.low = if x.low.is_negative() && !x.high.is_negative() {
+                BigInt::zero()
+            } else {
+                (&x.low * &x.low).min(&x.high * &x.high)
+            };
+        }
+        Ok(Value::Sum(Sum::of_step(self.push(Step::Product(left, right), bounds, false)?, unit)))
+    }
+
+    /// The bit that a sum is a multiple of, and the factor.
+    fn as_bit(&self, sum: &Sum) -> Option<(usize, Ratio)> {
+        let (step, factor) = sum.terms.first_key_value()?;
+        let is_multiple = sum.terms.len() == 1 && sum.constant.is_zero() && self.is_bit[*step];
+        is_multiple.then(|| (*step, &sum.unit * &Ratio::from(factor.clone())))
+    }
+}
+
+/// The steps that the one at `last` needs, in their order, and its new place.
+fn used(steps: &[Step], last: usize) -> (Vec<Step>, usize) {
+    let mut needed = vec![false; steps.len()];
+    needed[last] = true;
+    for place in (0..=last).rev() {
+        if needed[place] {
+            steps[place].operands().into_iter().for_each(|operand| needed[operand] = true);
+        }
+    }
+    let mut places = vec![0; steps.len()];
+    let mut kept = Vec::new();
+    for (place, step) in steps.iter().enumerate().filter(|(place, _)| needed[*place]) {
+        places[place] = kept.len();
+        kept.push(step.moved(|operand| places[operand]));
+    }
+    (kept, places[last])
+}
+
+impl Fold for Builder<'_> {
+    type Value = Value;
+    type Error = ProgramError;
+
+    fn call(&mut self, _: Function, arguments: Vec<Value>) -> Folded {
+        self.product(arguments)
+    }
+
+    fn name(&mut self, index: usize) -> Folded {
+        let vector = self.vectors.get(index);
+        let vector =
+            vector.ok_or(ExprError::Unexpected { position: 1, expected: "a value for every name" })?;
+        let in_units = |bound: &Ratio| {
+            let scaled = vector.unit.recip().map(|inverse| bound * &inverse);
+            scaled.and_then(|scaled| scaled.to_integer().cloned())
+        };
+        let (low, high) = (in_units(vector.range.low()), in_units(vector.range.high()));
+        let (Some(low), Some(high)) = (low, high) else { return Err(ProgramError::Approximate) };
+        // A digit that is not sent is 0; of negative numbers all are.
+        let (digits, last) = match low.is_negative() {
+            true => (0, 0),
+            false => {
+                let digits = (high.bits().div_ceil(2) as usize).max(1);
+                let last = (&high >> (2 * (digits - 1))).try_into().unwrap_or(3_u64);
+                (digits, last.clamp(1, 3))
+            }
+        };
+        let is_bit = (digits, last) == (1, 1);
+        let step = Step::Input { vector: index, digits, last };
+        let place = self.push(step, Bounds { low, high }, is_bit)?;
+        Ok(Value::Sum(Sum::of_step(place, vector.unit.clone())))
+    }
+
+    fn negative(&mut self, value: Value) -> Folded {
+        Ok(value.negated())
+    }
+
+    fn number(&mut self, number: &Ratio) -> Folded {
+        Ok(Value::Constant(number.clone()))
+    }
+
+    fn power(&mut self, base: Value, exponent: u32) -> Folded {
+        let (mut power, mut square, mut rest) = (Value::Constant(Ratio::one()), base, exponent);
+        while rest > 0 {
+            if rest & 1 == 1 {
+                power = self.multiplied(power, square.clone())?;
+            }
+            rest >>= 1;
+            if rest > 0 {
+                square = self.multiplied(square.clone(), square)?;
+            }
+        }
+        Ok(power)
+    }
+
+    fn product(&mut self, factors: Vec<Value>) -> Folded {
+        factors
+            .into_iter()
+            .try_fold(Value::Constant(Ratio::one()), |product, factor| self.multiplied(product, factor))
+    }
+
+    fn reciprocal(&mut self, value: Value, position: usize) -> Folded {
+        match value {
+            Value::Constant(number) => {
+                Ok(Value::Constant(number.recip().ok_or(ExprError::DivisionByZero { position })?))
+            }
+            Value::Sum(_) => Err(ExprError::Division { position }.into()),
+        }
+    }
+
+    fn sum(&mut self, terms: Vec<Value>) -> Folded {
+        terms.into_iter().try_fold(Value::Constant(Ratio::zero()), |sum, term| self.added(sum, term))
+    }
+
+    fn compare(&mut self, comparison: Comparison, left: Value, right: Value, _: usize) -> Folded {
+        let (less, equal, greater) = match comparison {
+            Comparison::Equal => (false, true, false),
+            Comparison::NotEqual => (true, false, true),
+            Comparison::Less => (true, false, false),
+            Comparison::LessOrEqual => (true, true, false),
+            Comparison::Greater => (false, false, true),
+            Comparison::GreaterOrEqual => (false, true, true),
+        };
+        self.compared(Outcomes { less, equal, greater }, left, right)
+    }
+
+    fn logic(&mut self, operation: Logic, terms: Vec<Value>, position: usize) -> Folded {
+        let mut bits = Vec::with_capacity(terms.len());
+        let (mut any, mut all, mut odd) = (false, true, false);
+        for term in terms {
+            match self.truth(term, position)? {
+                Ok(known) => (any, all, odd) = (any | known, all & known, odd ^ known),
+                Err(step) => bits.push(step),
+            }
+        }
+        match operation {
+            Logic::And if !all => return Ok(truth_value(false)),
+            Logic::Or if any => return Ok(truth_value(true)),
+            _ => {}
+        }
+        bits.sort_unstable();
+        if operation != Logic::Xor {
+            bits.dedup();
+        }
+        let joined = match (operation, bits.as_slice()) {
+            (_, []) => {
+                return Ok(truth_value(if operation == Logic::Xor { odd } else { operation == Logic::And }));
+            }
+            (_, [only]) => Sum::of_step(*only, Ratio::one()),
+            (Logic::And, _) => self.bit(Step::All(bits))?,
+            (Logic::Or, _) => self.bit(Step::Any(bits))?,
+            (Logic::Xor, _) => self.bit(Step::Odd(bits))?,
+        };
+        match operation == Logic::Xor && odd {
+            true => self.not(Value::Sum(joined), position),
+            false => Ok(Value::Sum(joined)),
+        }
+    }
+
+    fn not(&mut self, value: Value, position: usize) -> Folded {
+        match self.truth(value, position)? {
+            Ok(known) => Ok(truth_value(!known)),
+            Err(step) => Ok(Value::Sum(self.bit(Step::Not(step))?)),
+        }
+    }
+
+    fn extreme(&mut self, is_greatest: bool, values: Vec<Value>, position: usize) -> Folded {
+        let mut values = values.into_iter();
+        let mut extreme = values.next().unwrap_or(Value::Constant(Ratio::zero()));
+        for value in values {
+            let when = Outcomes { less: !is_greatest, equal: false, greater: is_greatest };
+            let holds = self.compared(when, extreme.clone(), value.clone())?;
+            extreme = self.choose(holds, extreme, value, position)?;
+        }
+        Ok(extreme)
+    }
+
+    fn choose(&mut self, condition: Value, then: Value, otherwise: Value, position: usize) -> Folded {
+        match self.truth(condition, position)? {
+            Ok(true) => Ok(then),
+            Ok(false) => Ok(otherwise),
+            Err(bit) => self.chosen(bit, then, otherwise),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Programs in the clear against what their expressions mean.
+
+use hush_expr::{Expression, Interval, Ratio};
+use hush_testkit::Draw;
+use num_bigint::BigInt;
+
+use crate::gates::GatePlan;
+use crate::program::{ProgramError, Vector};
+
+fn ratio(text: &str) -> Ratio {
+    Ratio::from_decimal(text).unwrap()
+}
+
+fn vector(unit: &str, low: &str, high: &str) -> Vector {
+    Vector { unit: ratio(unit), range: Interval::new(ratio(low), ratio(high)), is_float: false }
+}
+
+fn plan(text: &str, vectors: &[Vector]) -> Result<GatePlan, ProgramError> {
+    GatePlan::of(&Expression::parse(text).unwrap(), vectors, 3)
+}
+
+/// Integers, decimals, bits, and whole numbers that may be negative.
+fn vectors() -> Vec<Vector> {
+    vec![
+        vector("1", "0", "20"),
+        vector("0.25", "0", "5"),
+        vector("1", "0", "1"),
+        vector("1", "-9", "6"),
+        vector("1", "0", "1"),
+    ]
+}
+
+const NAMES: [&str; 5] = ["x", "y", "b", "z", "c"];
+
+/// A number, or where `is_bit` says so, what is 0 or 1.
+fn any_text(draw: &mut Draw, depth: usize, is_bit: bool) -> String {
+    let number = |draw: &mut Draw| any_text(draw, depth - 1, false);
+    let bit = |draw: &mut Draw| any_text(draw, depth - 1, true);
+    if depth == 0 {
+        return match (is_bit, draw.below(4)) {
+            (true, 0) => draw.below(2).to_string(),
+            (true, _) => ["b", "c"][draw.below(2)].to_owned(),
+            (false, 0) => ["0", "1", "2.5", "7", "0.75", "12"][draw.below(6)].to_owned(),
+            (false, _) => NAMES[draw.below(5)].to_owned(),
+        };
+    }
+    if is_bit {
+        let (a, b) = (number(draw), number(draw));
+        let (p, q) = (bit(draw), bit(draw));
+        let comparison = ["<", "<=", ">", ">=", "=", "!="][draw.below(6)];
+        return match draw.below(6) {
+            0 => format!("(not {p})"),
+            1 => format!("({p} and {q} and {a} {comparison} {b})"),
+            2 => format!("({p} or {q})"),
+            3 => format!("({p} xor {q} xor {p})"),
+            4 => format!("if({p}, {q}, {a} {comparison} {b})"),
+            _ => format!("({a} {comparison} {b})"),
+        };
+    }
+    let (a, b) = (number(draw), number(draw));
+    match draw.below(9) {
+        0 => format!("({a} + {b})"),
+        1 => format!("({a} - {b})"),
+        2 => format!("{a}*{b}"),
+        3 => format!("(-{a})"),
+        4 => format!("min({a}, {b}, {a})"),
+        5 => format!("max({a}, {b})"),
+        6 => format!("if({}, {a}, {b})", bit(draw)),
+        7 => format!("({a})^2"),
+        _ => bit(draw),
+    }
+}
+
+/// A value of a vector, often at an end of its range.
+fn any_value(draw: &mut Draw, vector: &Vector) -> Ratio {
+    let range = &vector.range;
+    match draw.below(4) {
+        0 => range.low().clone(),
+        1 => range.high().clone(),
+        _ => {
+            let steps =
+                (&(range.high() - range.low()) * &vector.unit.recip().unwrap()).to_integer().unwrap().clone();
+            let step = BigInt::from(draw.below(usize::try_from(&steps).unwrap() + 1));
+            range.low() + &(&Ratio::from(step) * &vector.unit)
+        }
+    }
+}
+
+#[test]
+fn random_programs_mean_what_their_texts_do() {
+    let mut draw = Draw::of_environment("HUSH_DRAW");
+    let (mut planned, vectors) = (0, vectors());
+    while planned < 3000 {
+        let depth = 1 + draw.below(4);
+        let is_bit = draw.below(2) == 1;
+        let text = any_text(&mut draw, depth, is_bit);
+        let expression = Expression::parse(&text).unwrap();
+        let of_names: Vec<Vector> = expression
+            .names()
+            .iter()
+            .map(|name| vectors[NAMES.iter().position(|known| known == name).unwrap()].clone())
+            .collect();
+        let plan = match GatePlan::of(&expression, &of_names, 1) {
+            Ok(plan) => plan,
+            // Constants, and powers of powers.
+            Err(error) => {
+                assert!(["HUSH-X009", "HUSH-X022"].contains(&error.code()), "{draw}: {text}: {error}");
+                continue;
+            }
+        };
+        planned += 1;
+        for _ in 0..8 {
+            let values: Vec<Ratio> = of_names.iter().map(|vector| any_value(&mut draw, vector)).collect();
+            let integers = values.iter().enumerate().map(|(place, value)| plan.encode(place, value).unwrap());
+            let found = plan.result(plan.program().value(&integers.collect::<Vec<_>>()), 1);
+            assert_eq!(found, expression.value_at(&values).unwrap(), "{draw}: {text} at {values:?}");
+        }
+    }
+}
+
+#[test]
+fn bounds_decide_what_they_can() {
+    let x = [vector("1", "3", "20")];
+    // What is left is the other part alone.
+    for text in ["x > 2", "x >= 3", "not (x < 3)", "x != 2.5", "x <= 20", "if(x > 30, 0, 1) = 1", "x + 1 > x"]
+    {
+        let both = plan(&format!("{text} and x < 9"), &x).unwrap();
+        assert_eq!(both.program(), plan("x < 9", &x).unwrap().program(), "{text}: always true");
+    }
+    // Where nothing else is left, it is evaluated.
+    for (text, holds) in
+        [("x > 2", true), ("x < 3", false), ("x > 1000", false), ("x > -1000", true), ("-5 > x", false)]
+    {
+        let whole = plan(text, &x).unwrap();
+        assert_eq!(
+            whole.result(whole.program().value(&[20]), 1),
+            ratio(if holds { "1" } else { "0" }),
+            "{text}"
+        );
+    }
+    assert_eq!(plan("x = x", &x).unwrap_err().code(), "HUSH-X009");
+    assert_eq!(plan("x = 4.5", &x).unwrap_err().code(), "HUSH-X009");
+    // Between two integers a constant is the lower one.
+    assert_eq!(plan("x < 7.5", &x).unwrap().program(), plan("x <= 7", &x).unwrap().program());
+    assert_eq!(plan("2*x > 15", &x).unwrap().program(), plan("x > 7", &x).unwrap().program());
+    assert_eq!(plan("x + 5 < 12", &x).unwrap().program(), plan("7 > x", &x).unwrap().program());
+}
+
+#[test]
+fn programs_are_as_wide_as_their_widest_step() {
+    let bits = |text: &str, high: &str| plan(text, &[vector("1", "0", high)]).unwrap().program().bits();
+    assert_eq!((bits("x < 3", "15"), bits("x < 3", "16"), bits("x + x*x", "15")), (4, 6, 8));
+    let signed = plan("x - 1 < 0", &[vector("1", "-8", "7")]).unwrap();
+    assert!(signed.program().is_signed() && signed.program().bits() == 4);
+    // What is added, scaled or turned at the end is the owner's to do.
+    assert_eq!((bits("x*4 + 1000000", "15"), bits("7 - x", "15")), (4, 4));
+    assert!(plan("max(x, 7)", &[vector("1", "0", "15")]).is_ok());
+    let wide = [vector("1", "0", "18446744073709551615")];
+    assert_eq!(plan("x > 5", &wide).unwrap().program().bits(), 64);
+    assert_eq!(plan("x*x", &wide).unwrap_err().code(), "HUSH-X022");
+    assert_eq!(plan("sum(x > 5)", &wide).unwrap().program().bits(), 64);
+    assert_eq!(plan("sum(if(x > 5, x, 0))", &wide).unwrap_err().code(), "HUSH-X022");
+}
+
+#[test]
+fn sums_over_elements_take_constants_once_for_each() {
+    let plan = plan("mean(4*x + 10)", &[vector("0.5", "0", "8")]).unwrap();
+    assert!(plan.program().is_summed());
+    // 3 values that add up to 7: units of a half, and 40 that the constants are.
+    assert_eq!(plan.result(14, 4), ratio("17"));
+}
+
+#[test]
+fn what_has_no_program_is_refused() {
+    let x = [vector("1", "0", "20")];
+    let code = |text: &str| plan(text, &x).unwrap_err().code();
+    assert_eq!(code("x/(x + 1)"), "HUSH-X007");
+    assert_eq!(code("x/0"), "HUSH-X008");
+    assert_eq!(code("not x"), "HUSH-X012");
+    assert_eq!(code("if(x, 1, 2)"), "HUSH-X012");
+    assert_eq!(code("x*0 + 3"), "HUSH-X009");
+    assert_eq!(code("x^64"), "HUSH-X022");
+    let float = Vector { is_float: true, ..vector("1", "0", "20") };
+    assert_eq!(plan("x > 1", &[float]).unwrap_err().code(), "HUSH-X025");
+}
