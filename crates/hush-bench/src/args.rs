@@ -41,6 +41,8 @@ pub(crate) enum Benchmark {
     Encryption(Encryption),
     /// Rows that are added to a table many times, and queries of it beside the same rows encrypted at once
     Appends(Appends),
+    /// Bootstrappings of TFHE: look-ups, gates, and integers in digits, alone and in batches
+    Bootstraps(Bootstraps),
     /// Parts of a table written anew, beside encrypting the same rows
     Compact(Compact),
     /// Questions about encrypted columns by every way that answers them, over several links
@@ -181,6 +183,21 @@ pub(crate) struct Conditions {
     /// Python interpreter that has duckdb
     #[arg(long, default_value = "python3", env = "HUSH_PYTHON")]
     pub(crate) python: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bootstraps {
+    /// Bits of the integers, separated by commas; products have 16 at most
+    #[arg(long, value_delimiter = ',', default_values_t = [8, 16, 32, 64], value_parser = even_bits)]
+    pub(crate) bits: Vec<u32>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+/// Bits of integers in digits of two.
+fn even_bits(text: &str) -> Result<u32, String> {
+    let bits = text.parse().ok().filter(|bits| (2..=64).contains(bits) && bits % 2 == 0);
+    bits.ok_or_else(|| "expected an even number from 2 to 64".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use hush::{Error, ProfileInUse};
 use hush_bench::{
-    BenchError, analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, joins,
-    libraries, predictions, products, runs, split_table, tpch,
+    BenchError, analytics, appends, bootstraps, compactions, conditions, cubes, deletions, edge_grid,
+    encryption, joins, libraries, predictions, products, runs, split_table, tpch,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -16,8 +16,8 @@ use hush_terminal::{say, visible};
 use serde::Serialize;
 
 use crate::args::{
-    Analytics, AnalyticsQuestion, Appends, Benchmark, Cli, Compact, Conditions, Cubes, Delete, EdgeGrid,
-    Encryption, Joins, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable, Tpch,
+    Analytics, AnalyticsQuestion, Appends, Benchmark, Bootstraps, Cli, Compact, Conditions, Cubes, Delete,
+    EdgeGrid, Encryption, Joins, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable, Tpch,
 };
 
 /// Runs a benchmark and prints its report.
@@ -29,6 +29,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), Error> {
         Benchmark::Libraries(args) => libraries(args),
         Benchmark::Analytics(args) => analytics(args, threads),
         Benchmark::Appends(args) => appends(args, threads),
+        Benchmark::Bootstraps(args) => bootstraps(args, threads),
         Benchmark::Compact(args) => compact(args, threads),
         Benchmark::Conditions(args) => conditions(args, threads),
         Benchmark::Cubes(args) => cubes(args, threads),
@@ -105,6 +106,13 @@ fn cubes(args: &Cubes, threads: usize) -> Result<(), Error> {
     let measured = cubes::run(&options).map_err(to_error)?;
     report(args.asking.json, &measured, || cubes::text(&options, &measured))?;
     all_right("question", cubes::wrong(&measured))
+}
+
+fn bootstraps(args: &Bootstraps, threads: usize) -> Result<(), Error> {
+    let options = args.options(threads);
+    let measured = bootstraps::run(&options).map_err(to_error)?;
+    report(args.asking.json, &measured, || bootstraps::text(&options, &measured))?;
+    all_right("operation", bootstraps::wrong(&measured))
 }
 
 fn products(args: &Products, threads: usize) -> Result<(), Error> {

@@ -45,6 +45,9 @@ pub enum BenchError {
         /// Limit, likewise.
         limit_mb: f64,
     },
+    /// TFHE refused.
+    #[error(transparent)]
+    Tfhe(#[from] hush_tfhe::TfheError),
     /// A question that there is not.
     #[error("there is no question {found}: known are {known}")]
     Question {

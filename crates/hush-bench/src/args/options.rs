@@ -2,13 +2,14 @@
 //! What arguments ask of the benchmarks.
 
 use hush_bench::{
-    analytics, appends, compactions, conditions, cubes, deletions, edge_grid, encryption, joins, libraries,
-    predictions, products, runs, split_table, tpch,
+    analytics, appends, bootstraps, compactions, conditions, cubes, deletions, edge_grid, encryption, joins,
+    libraries, predictions, products, runs, split_table, tpch,
 };
 
 use super::{
-    Analytics, Appends, Asking, Compact, Conditions, Cubes, Delete, EdgeGrid, EdgeGridKey, EdgeGridProfile,
-    EdgeGridWay, Encryption, Joins, Libraries, LibrariesTable, Predictions, Products, Runs, SplitTable, Tpch,
+    Analytics, Appends, Asking, Bootstraps, Compact, Conditions, Cubes, Delete, EdgeGrid, EdgeGridKey,
+    EdgeGridProfile, EdgeGridWay, Encryption, Joins, Libraries, LibrariesTable, Predictions, Products, Runs,
+    SplitTable, Tpch,
 };
 
 impl Analytics {
@@ -30,6 +31,14 @@ impl Appends {
     pub(crate) fn options(&self, threads: usize) -> appends::Options {
         let Self { rows, appends, rows_each, seed, repeat, .. } = *self;
         appends::Options { rows, appends, rows_each, columns: self.columns.into(), seed, repeat, threads }
+    }
+}
+
+impl Bootstraps {
+    /// The same for the benchmark.
+    pub(crate) fn options(&self, threads: usize) -> bootstraps::Options {
+        let Asking { seed, repeat, .. } = self.asking;
+        bootstraps::Options { bits: self.bits.clone(), seed, repeat, threads }
     }
 }
 
