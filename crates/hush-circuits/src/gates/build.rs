@@ -241,7 +241,7 @@ impl<'a> Builder<'a> {
             // Between two integers: what is not above the lower one is less.
             false => (Outcomes { less: when.less, equal: when.less, greater: when.greater }, floor),
         };
-        if when.less == when.equal && when.equal == when.greater {
+        if self.decides && when.less == when.equal && when.equal == when.greater {
             return Ok(truth_value(when.less));
         }
         let of =
