@@ -75,6 +75,8 @@ def test_columns_files_and_functions(hush, tmp_path):
         (["x < 3", "--x", "1e0"], "HUSH-X025", 3),
         (["x = x", "--x", "0,4"], "HUSH-X009", 3),
         (["x*x < 9", "--x", "18446744073709551615"], "HUSH-X022", 5),
+        (["sum(x) > 1", "--x", "1,2"], "HUSH-X006", 3),
+        (["sum(x)+1", "--x", "1,2", "--scheme", "tfhe"], "HUSH-X006", 3),
         (["x < y < 3", "--x", "1", "--y", "1"], "HUSH-X001", 3),
         (["min(x)", "--x", "1"], "HUSH-X005", 3),
     ],
@@ -104,7 +106,7 @@ def test_digits_of_decimals_wide_numbers_and_ends_of_ranges(hush):
     """Units of vectors differ; 64 bits; constants between two multiples of a unit."""
     done = hush("eval", "if(price*4 > 10.1, price, limit)", *given(price=["2.50", "2.55", "0.05"], limit=[3, 1, 2]), "--verify", "--format", "csv")
     assert results(done) == [3, fractions.Fraction("2.55"), 2]
-    for text, expected in (("x != 1.5", 1), ("2*x = 3", 0), ("x < 100", 1), ("x > 100 or x = 0.5", 0)):
+    for text, expected in (("x != 1.5", 1), ("2*x = 3", 0), ("x < 100", 1), ("x > 100 or x = 0.5", 0), ("x < 1e30", 1)):
         done = hush("eval", text, *given(x=[0, 1, 2, 15]), "--verify", "--format", "csv")
         assert results(done) == [expected] * 4, text
     wide = [0, 2**64 - 1, 2**63]

@@ -36,12 +36,13 @@ impl GatePlan {
     /// The program of an expression on vectors of so many values, in the order of [`Expression::names`].
     ///
     /// # Errors
-    /// [`ProgramError::Expression`]; [`ProgramError::Wide`] for integers of more than 64 bits on the way; [`ProgramError::Approximate`] for vectors that are approximate by their
+    /// [`ProgramError::Expression`]; [`ProgramError::WideInteger`] for integers of more than 64 bits on the way; [`ProgramError::Approximate`] for vectors that are approximate by their
     /// type.
     pub fn of(expression: &Expression, vectors: &[Vector], length: usize) -> Result<Self, ProgramError> {
         if vectors.iter().any(|vector| vector.is_float) {
             return Err(ProgramError::Approximate);
         }
+        expression.expect_whole_functions()?;
         let mut builder = Builder::new(vectors, true);
         let mut result = expression.fold(&mut builder)?;
         if let Value::Constant(_) = result {

@@ -65,7 +65,7 @@ pub enum ExprError {
         what: &'static str,
     },
     /// A condition that is neither 0 nor 1.
-    #[error("position {position}: a condition is neither 0 nor 1")]
+    #[error("position {position}: a condition may be neither 0 nor 1")]
     NotBoolean {
         /// Where: of the operator or the function that needs it.
         position: usize,

@@ -46,6 +46,21 @@ impl Expression {
         self.root.has_gates()
     }
 
+    /// That functions of whole vectors are the whole expression, if there are any: what a meaning of pieces cannot tell.
+    ///
+    /// # Errors
+    /// [`ExprError::Aggregate`] for one inside another piece.
+    pub fn expect_whole_functions(&self) -> Result<(), ExprError> {
+        let inside = match &self.root {
+            Node::Call { arguments, .. } => arguments.iter().find_map(Node::function_inside),
+            node => node.function_inside(),
+        };
+        match inside {
+            None => Ok(()),
+            Some((function, position)) => Err(ExprError::Aggregate { position, function: function.name() }),
+        }
+    }
+
     /// The value for one element of every vector, in the order of [`Expression::names`]; of a function, that of what it sums.
     ///
     /// It evaluates the text directly, and so does not depend on how circuits are built. A condition that holds is 1, another 0; every

@@ -101,6 +101,31 @@ impl Node {
     }
 }
 
+impl Node {
+    /// The first function of whole vectors that it is, or has in it, with its position.
+    pub(crate) fn function_inside(&self) -> Option<(Function, usize)> {
+        let first = |nodes: &[Self]| nodes.iter().find_map(Self::function_inside);
+        match self {
+            Self::Call { function, position, .. } => Some((*function, *position)),
+            Self::Product(nodes) | Self::Sum(nodes) | Self::Gate(Gate::Extreme { of: nodes, .. }) => {
+                first(nodes)
+            }
+            Self::Gate(Gate::Choose { parts, .. }) => first(parts.as_slice()),
+            Self::Gate(Gate::Compare { left, right, .. }) => {
+                left.function_inside().or_else(|| right.function_inside())
+            }
+            Self::Gate(Gate::Logic { first: left, runs }) => {
+                left.function_inside().or_else(|| runs.iter().find_map(|run| first(&run.terms)))
+            }
+            Self::Name(_) | Self::Number(_) => None,
+            Self::Negative(of)
+            | Self::Power(of, _)
+            | Self::Reciprocal { of, .. }
+            | Self::Gate(Gate::Not { of, .. }) => of.function_inside(),
+        }
+    }
+}
+
 impl Gate {
     /// The largest or the smallest, by the name of its function.
     pub(crate) fn extreme(is_greatest: bool) -> &'static str {

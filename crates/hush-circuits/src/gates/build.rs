@@ -24,8 +24,6 @@ pub(super) struct Builder<'a> {
     bounds: Vec<Bounds>,
     is_bit: Vec<bool>,
     places: HashMap<Step, usize>,
-    /// Constants of comparisons, which integers must hold too.
-    compared_with: Vec<BigInt>,
     /// Whether comparisons that bounds decide are no steps.
     decides: bool,
 }
@@ -35,8 +33,7 @@ type Folded = Result<Value, ProgramError>;
 impl<'a> Builder<'a> {
     pub(super) fn new(vectors: &'a [Vector], decides: bool) -> Self {
         let (steps, bounds, is_bit) = (Vec::new(), Vec::new(), Vec::new());
-        let (places, compared_with) = (HashMap::new(), Vec::new());
-        Self { vectors, steps, bounds, is_bit, places, compared_with, decides }
+        Self { vectors, steps, bounds, is_bit, places: HashMap::new(), decides }
     }
 
     /// The steps with that of the result at the end, digits of integers that hold all of them, and whether some are negative. The result may be a sum over elements.
@@ -52,17 +49,12 @@ impl<'a> Builder<'a> {
         let bounds = self.bounds[last].clone();
         let elements = BigInt::from(elements.max(1));
         self.bounds.push(Bounds { low: bounds.low * &elements, high: bounds.high * elements });
-        let constants = self
-            .compared_with
-            .iter()
-            .map(|constant| Bounds { low: constant.clone(), high: constant.clone() });
-        self.bounds.extend(constants);
         let all = self.bounds.iter().fold(Bounds::bit(), |all, bounds| all.around(bounds));
         let is_signed = all.low.is_negative();
         // Of a negative bound one less has no more bits.
         let bits = all.high.bits().max((-&all.low - 1_u32).bits()) + u64::from(is_signed);
         if bits > MAX_BITS {
-            return Err(ProgramError::Wide { bits, max: MAX_BITS });
+            return Err(ProgramError::WideInteger { bits });
         }
         let digits = (bits.div_ceil(2) as usize).max(1);
         let (steps, last) = used(&self.steps, last);
@@ -81,7 +73,7 @@ impl<'a> Builder<'a> {
     fn push(&mut self, step: Step, bounds: Bounds, is_bit: bool) -> Result<usize, ProgramError> {
         let bits = bounds.low.bits().max(bounds.high.bits());
         if bits > MAX_BOUND_BITS {
-            return Err(ProgramError::Wide { bits, max: MAX_BITS });
+            return Err(ProgramError::WideInteger { bits });
         }
         if let Some(place) = self.places.get(&step) {
             return Ok(*place);
@@ -118,7 +110,7 @@ impl<'a> Builder<'a> {
         }
         let bounds = self.bounds_of(sum);
         let narrow = |number: &BigInt| {
-            let wide = ProgramError::Wide { bits: number.bits(), max: MAX_BITS };
+            let wide = ProgramError::WideInteger { bits: number.bits() };
             i128::try_from(number.clone()).map_err(|_| wide)
         };
         let terms = sum.terms.iter().map(|(step, factor)| Ok((*step, narrow(factor)?)));
@@ -172,13 +164,13 @@ impl<'a> Builder<'a> {
             *found = match value {
                 Value::Constant(number) => {
                     let scaled = &number * &unit.recip().unwrap_or_else(one);
-                    let wide = ProgramError::Wide { bits: scaled.bits(), max: MAX_BITS };
+                    let wide = ProgramError::WideInteger { bits: scaled.bits() };
                     let integer =
                         scaled.to_integer().and_then(|integer| i128::try_from(integer.clone()).ok());
                     Ok(integer.ok_or(wide)?)
                 }
                 Value::Sum(sum) => {
-                    let wide = ProgramError::Wide { bits: MAX_BITS + 1, max: MAX_BITS };
+                    let wide = ProgramError::WideInteger { bits: MAX_BITS + 1 };
                     Err(self.step_of(&sum.in_unit(&unit).ok_or(wide)?)?)
                 }
             };
@@ -208,23 +200,25 @@ impl<'a> Builder<'a> {
             }
             Value::Sum(sum) => sum,
         };
-        if self.decides {
-            let (bounds, zero) = (self.bounds_of(&sum), BigInt::zero());
-            let is_possible = [
-                (when.less, bounds.low < zero),
-                (when.equal, bounds.low <= zero && bounds.high >= zero),
-                (when.greater, bounds.high > zero),
-            ];
-            let mut possible = is_possible.iter().filter(|(_, may)| *may).map(|(wanted, _)| *wanted);
-            if let Some(first) = possible.next().filter(|first| possible.all(|wanted| wanted == *first)) {
-                return Ok(truth_value(first));
-            }
+        let (bounds, zero) = (self.bounds_of(&sum), BigInt::zero());
+        let is_possible = [
+            (when.less, bounds.low < zero),
+            (when.equal, bounds.low <= zero && bounds.high >= zero),
+            (when.greater, bounds.high > zero),
+        ];
+        let mut possible = is_possible.iter().filter(|(_, may)| *may).map(|(wanted, _)| *wanted);
+        if let Some(first) = possible.next().filter(|first| possible.all(|wanted| wanted == *first)) {
+            return self.decided(first, &sum);
         }
         // Positive terms on the left, negative ones on the right, each divided by what it has in common.
         let (left, right): (BTreeMap<_, _>, BTreeMap<_, _>) =
             sum.terms.into_iter().partition(|(_, factor)| factor.is_positive());
         let right: BTreeMap<usize, BigInt> =
             right.into_iter().map(|(step, factor)| (step, -factor)).collect();
+        let any = left
+            .first_key_value()
+            .or(right.first_key_value())
+            .map(|(step, _)| Sum::of_step(*step, Ratio::one()));
         let (when, left, right, constant) = match (left.is_empty(), right.is_empty()) {
             (true, _) => (when.turned(), right, left, sum.constant),
             _ => (when, left, right, -sum.constant),
@@ -241,21 +235,31 @@ impl<'a> Builder<'a> {
             // Between two integers: what is not above the lower one is less.
             false => (Outcomes { less: when.less, equal: when.less, greater: when.greater }, floor),
         };
-        if self.decides && when.less == when.equal && when.equal == when.greater {
-            return Ok(truth_value(when.less));
+        if let Some(any) = any.filter(|_| when.less == when.equal && when.equal == when.greater) {
+            return self.decided(when.less, &any);
         }
         let of =
             |terms: BTreeMap<usize, BigInt>, constant: BigInt| Sum { unit: Ratio::one(), constant, terms };
         let left = self.step_of(&of(divided(left), BigInt::zero()))?;
         let right = match right.is_empty() {
             true => {
-                let wide = ProgramError::Wide { bits: constant.bits(), max: MAX_BITS };
-                self.compared_with.push(constant.clone());
+                let wide = ProgramError::WideInteger { bits: constant.bits() };
                 Operand::Constant(i128::try_from(constant).map_err(|_| wide)?)
             }
             false => Operand::Step(self.step_of(&of(divided(right), constant))?),
         };
         Ok(Value::Sum(self.bit(Step::Compare(left, right, when))?))
+    }
+
+    /// A comparison that bounds decide: its value, or where that is the whole of an expression a step that looks nothing up.
+    fn decided(&mut self, holds: bool, sum: &Sum) -> Folded {
+        let Some((step, _)) = sum.terms.first_key_value().filter(|_| !self.decides) else {
+            return Ok(truth_value(holds));
+        };
+        let low =
+            self.bounds.get(*step).and_then(|bounds| i128::try_from(bounds.low.clone()).ok()).unwrap_or(0);
+        let when = Outcomes { less: holds, equal: holds, greater: holds };
+        Ok(Value::Sum(self.bit(Step::Compare(*step, Operand::Constant(low), when))?))
     }
 
     fn chosen(&mut self, bit: usize, then: Value, otherwise: Value) -> Folded {
@@ -281,7 +285,7 @@ impl<'a> Builder<'a> {
                     &sum.unit,
                     &Ratio::new(BigInt::one(), number.denominator().clone()).unwrap_or_else(Ratio::one),
                 );
-                let wide = || ProgramError::Wide { bits: MAX_BITS + 1, max: MAX_BITS };
+                let wide = || ProgramError::WideInteger { bits: MAX_BITS + 1 };
                 let mut sum = sum.in_unit(&unit).ok_or_else(wide)?;
                 let scaled = &number * &unit.recip().ok_or_else(wide)?;
                 sum.constant += scaled.to_integer().ok_or_else(wide)?;
@@ -290,7 +294,7 @@ impl<'a> Builder<'a> {
             (Value::Sum(a), Value::Sum(b)) => (a, b),
         };
         let unit = common_unit(&a.unit, &b.unit);
-        let wide = || ProgramError::Wide { bits: MAX_BITS + 1, max: MAX_BITS };
+        let wide = || ProgramError::WideInteger { bits: MAX_BITS + 1 };
         let (mut sum, b) = (a.in_unit(&unit).ok_or_else(wide)?, b.in_unit(&unit).ok_or_else(wide)?);
         sum.constant += b.constant;
         for (step, factor) in b.terms {

@@ -83,8 +83,16 @@ pub enum ProgramError {
     /// Digits cannot be evaluated.
     #[error(transparent)]
     Tfhe(#[from] hush_tfhe::TfheError),
+    /// An integer wider than encrypted digits hold, or what is compared with one.
+    #[error(
+        "an integer on the way, or a number beside it, may have {bits} bits: encrypted digits hold 64, and one of them is a sign where something is negative"
+    )]
+    WideInteger {
+        /// Bits found.
+        bits: u64,
+    },
     /// A result wider than any plaintext space.
-    #[error("a number on the way may have {bits} bits, exact schemes are offered up to {max}")]
+    #[error("the result may have {bits} bits, exact schemes are offered up to {max}")]
     Wide {
         /// Bits found.
         bits: u64,
@@ -99,7 +107,7 @@ impl ProgramError {
         match self {
             Self::Chain { .. } => "HUSH-X020",
             Self::Noise { .. } => "HUSH-X021",
-            Self::Wide { .. } => "HUSH-X022",
+            Self::Wide { .. } | Self::WideInteger { .. } => "HUSH-X022",
             Self::Precision { .. } => "HUSH-X023",
             Self::Spread => "HUSH-X024",
             Self::Approximate => "HUSH-X025",

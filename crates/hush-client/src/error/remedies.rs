@@ -168,6 +168,9 @@ fn program(error: &ProgramError) -> Vec<Remedy> {
         ProgramError::Expression(source) => vec![source.ways_out().into()],
         ProgramError::Precision { .. } => vec![Remedy::LooserPrecision, Remedy::Exact],
         ProgramError::Spread => vec!["scale the vectors".into(), Remedy::Exact],
+        ProgramError::WideInteger { .. } => {
+            vec!["fewer decimals".into(), "smaller values or constants".into(), "split the expression".into()]
+        }
         ProgramError::Wide { .. } => {
             vec!["fewer decimals".into(), "split the expression".into(), Remedy::Inexact]
         }

@@ -113,7 +113,9 @@ impl EvalError {
             Self::Program(ProgramError::Circuit(_) | ProgramError::Tfhe(_)) | Self::Serve(_) => {
                 ErrorKind::Internal
             }
-            Self::Program(ProgramError::Precision { .. } | ProgramError::Wide { .. }) => ErrorKind::Precision,
+            Self::Program(
+                ProgramError::Precision { .. } | ProgramError::Wide { .. } | ProgramError::WideInteger { .. },
+            ) => ErrorKind::Precision,
             Self::Program(_) | Self::Slow { .. } => ErrorKind::Refused,
         }
     }

@@ -157,7 +157,7 @@ fn errors_have_their_places() {
         ("a < 2b", "HUSH-X002", "position 5: not a number"),
         ("a < sum(b)", "HUSH-X006", "position 5: sum(...) must be the whole expression"),
         ("min(a, mean(b))", "HUSH-X006", "position 8: mean(...) must be the whole expression"),
-        ("c and a", "HUSH-X012", "position 3: a condition is neither 0 nor 1"),
+        ("c and a", "HUSH-X012", "position 3: a condition may be neither 0 nor 1"),
         ("a or c", "HUSH-X012", "position 3: a condition"),
         ("c or c xor c xor b", "HUSH-X012", "position 8: a condition"),
         ("c = 1 or a", "HUSH-X012", "position 7: a condition"),

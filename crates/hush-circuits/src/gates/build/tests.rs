@@ -136,9 +136,15 @@ fn bounds_decide_what_they_can() {
         assert_eq!(whole.program().cost(5).unwrap().bootstraps, 0, "{text}");
     }
     // Where nothing else is left, it is evaluated.
-    for (text, holds) in
-        [("x > 2", true), ("x < 3", false), ("x > 1000", false), ("x > -1000", true), ("-5 > x", false)]
-    {
+    for (text, holds) in [
+        ("x > 2", true),
+        ("x < 3", false),
+        ("x > 1000", false),
+        ("x > -1e19", true),
+        ("x < 1e30", true),
+        ("x = 1e30", false),
+        ("-5 > x", false),
+    ] {
         let whole = plan(text, &x).unwrap();
         assert_eq!(
             whole.result(whole.program().value(&[20]), 1),
@@ -183,6 +189,19 @@ fn what_has_no_program_is_refused() {
     let code = |text: &str| plan(text, &x).unwrap_err().code();
     assert_eq!(code("x/(x + 1)"), "HUSH-X007");
     assert_eq!(code("x/0"), "HUSH-X008");
+    let inside = [
+        "sum(x) > 1",
+        "max(sum(x), 2)",
+        "sum(x) + 1",
+        "if(x > 1, mean(x), 0)",
+        "x > 0 and dot(x, x) > 4",
+        "sum(x > sum(x))",
+        "not (sum(x) = 1)",
+        "-(2*sum(x))^2",
+    ];
+    for text in inside {
+        assert_eq!(code(text), "HUSH-X006", "{text}");
+    }
     assert_eq!(code("not x"), "HUSH-X012");
     assert_eq!(code("if(x, 1, 2)"), "HUSH-X012");
     assert_eq!(code("x*0 + 3"), "HUSH-X009");
