@@ -23,8 +23,10 @@ use super::{EvalAccount, EvalError, EvalOptions, Evaluation, IntegerAccount, arr
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 
-/// Elements that are evaluated together: a digit takes 16 KB as a ciphertext.
-const BLOCK: usize = 128;
+/// Most elements that are evaluated together.
+const MAX_BLOCK: u64 = 128;
+/// Ciphertexts of a block, of 16 KB each: a quarter of a gigabyte, and about twice as much while they are looked up.
+const MAX_HELD: u64 = 1 << 14;
 /// Bootstrappings of one evaluation: hours.
 const MAX_BOOTSTRAPS: u64 = 1 << 22;
 
@@ -38,7 +40,8 @@ pub(super) fn evaluate(
     let length = columns.first().map_or(0, |column| column.values.len());
     let vectors: Vec<_> = columns.iter().map(Column::vector).collect();
     let plan = phases.time("plan", || GatePlan::of(expression, &vectors, length)).map_err(EvalError::from)?;
-    let bootstraps = cost(plan.program(), length).map_err(failed)?;
+    let block = block_of(plan.program()).map_err(failed)?;
+    let bootstraps = cost(plan.program(), (length, block)).map_err(failed)?;
     if bootstraps > MAX_BOOTSTRAPS {
         return Err(EvalError::Slow { found: bootstraps, limit: MAX_BOOTSTRAPS }.into());
     }
@@ -46,7 +49,7 @@ pub(super) fn evaluate(
         (0..columns.len()).map(|vector| integers(&plan, columns, vector)).collect::<Result<_, _>>()?;
     let mut run =
         Run { program: plan.program(), integers: &integers, phases, moved: Moved::default(), ciphertexts: 0 };
-    let (outputs, key_bytes) = pool.install(|| run.outputs(length))?;
+    let (outputs, key_bytes) = pool.install(|| run.outputs((length, block)))?;
     let Run { mut phases, mut moved, ciphertexts, .. } = run;
     moved.up += key_bytes;
     let results: Vec<Ratio> = match plan.program().is_summed() {
@@ -60,7 +63,7 @@ pub(super) fn evaluate(
     };
     let (array, is_rounded) = array_of(&results, false);
     let batch = RecordBatch::try_from_iter([("result", array)])?;
-    let rounds = plan.program().cost(length.min(BLOCK)).map_err(failed)?.rounds;
+    let rounds = plan.program().cost(length.min(block)).map_err(failed)?.rounds;
     let account = EvalAccount {
         is_rounded,
         key_bytes,
@@ -88,12 +91,19 @@ fn integers(plan: &GatePlan, columns: &[Column], vector: usize) -> Result<Zeroiz
     Ok(integers)
 }
 
+/// Elements of a block: one has no more ciphertexts than it sends and looks up.
+fn block_of(program: &Program) -> Result<usize, TfheError> {
+    let sent: usize = program.inputs().map(|(_, digits)| digits).sum();
+    let held = program.cost(1)?.bootstraps.saturating_add(sent as u64);
+    Ok((MAX_HELD / held.max(1)).clamp(1, MAX_BLOCK) as usize)
+}
+
 /// Bootstrappings of all blocks.
-fn cost(program: &Program, length: usize) -> Result<u64, TfheError> {
+fn cost(program: &Program, (length, block): (usize, usize)) -> Result<u64, TfheError> {
     let of_block = |elements: usize| Ok::<_, TfheError>(program.cost(elements)?.bootstraps);
-    let whole = (length / BLOCK) as u64;
-    let of_whole = if whole > 0 { of_block(BLOCK)? } else { 0 };
-    Ok(of_whole.saturating_mul(whole).saturating_add(of_block(length % BLOCK)?))
+    let whole = (length / block) as u64;
+    let of_whole = if whole > 0 { of_block(block)? } else { 0 };
+    Ok(of_whole.saturating_mul(whole).saturating_add(of_block(length % block)?))
 }
 
 /// One evaluation.
@@ -108,7 +118,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Decrypted integers: one for each element, or one for each block. With them the bytes of the keys.
-    fn outputs(&mut self, length: usize) -> Result<(Vec<i128>, u64), ClientError> {
+    fn outputs(&mut self, (length, block): (usize, usize)) -> Result<(Vec<i128>, u64), ClientError> {
         let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
         let context = Context::new(&INTEGERS, cpu).map_err(failed)?;
         let (secret, keys) = self.phases.time("keys", || {
@@ -118,8 +128,8 @@ impl Run<'_> {
         })?;
         let server = self.phases.time("server", || KeyParts::decode(&context, &keys)).map_err(failed)?;
         let mut outputs = Vec::new();
-        for first in (0..length).step_by(BLOCK) {
-            outputs.extend(self.block(&secret, &server, first..length.min(first + BLOCK))?);
+        for first in (0..length).step_by(block) {
+            outputs.extend(self.block(&secret, &server, first..length.min(first + block))?);
         }
         Ok((outputs, keys.len() as u64))
     }
@@ -208,5 +218,30 @@ fn describe(
         peak_bytes: None,
         verified: None,
         leakage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_tfhe::integer::Step;
+
+    use super::*;
+
+    /// Whatever a program looks up, a block of it fits in memory: wide products have few elements, comparisons many.
+    #[test]
+    fn blocks_hold_no_more_ciphertexts_than_memory() {
+        let input = |vector| Step::Input { vector, digits: 32, last: 3 };
+        let squared = |times: usize| {
+            let steps = std::iter::once(input(0)).chain((0..times).map(|place| Step::Product(place, place)));
+            Program::new(32, false, steps.collect(), false).unwrap()
+        };
+        for (times, most) in [(1, 32), (4, 8), (40, 1)] {
+            let (program, block) = (squared(times), block_of(&squared(times)).unwrap());
+            let held = program.cost(block).unwrap().bootstraps;
+            assert!(block <= most && (block == 1 || held <= MAX_HELD), "{times}: {block} elements, {held}");
+        }
+        let plain =
+            Program::new(4, false, vec![Step::Input { vector: 0, digits: 4, last: 3 }], false).unwrap();
+        assert_eq!(block_of(&plain).unwrap() as u64, MAX_BLOCK);
     }
 }
