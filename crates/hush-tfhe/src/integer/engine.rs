@@ -99,3 +99,6 @@ impl<'a> Engine<'a> {
         Ok(integers.iter().map(|integer| Integer(integer.0.iter().map(&mut clean).collect())).collect())
     }
 }
+
+#[cfg(test)]
+mod tests;
