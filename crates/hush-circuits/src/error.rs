@@ -54,6 +54,14 @@ pub enum CircuitError {
         /// Levels needed.
         expected: u32,
     },
+    /// Slots that bootstrapping would make something else of.
+    #[error(
+        "slots may be as large as 2^{found_log2:.2}, and bootstrapping needs real and imaginary parts between -1 and 1; divide them first"
+    )]
+    Magnitude {
+        /// log2 of the bound on slots.
+        found_log2: f64,
+    },
     /// The circuit was prepared for another level.
     #[error("a ciphertext at level {found}, but the circuit was prepared for level {expected}")]
     PreparedLevel {

@@ -5,6 +5,7 @@
 //! circuit is the number of levels that it uses.
 //!
 //! ```text
+//!   bootstrap      levels for a ciphertext that has none left               CKKS
 //!   approximate    inverse, square roots, sign, comparison, maximum        CKKS
 //!        │
 //!   polynomial     Paterson-Stockmeyer, Chebyshev basis                    CKKS, BGV, BFV
@@ -21,11 +22,12 @@
 //! them; it never depends on messages.
 //!
 //! *Non-goals.* No choice of parameters but that of [`program`], and no noise tracking at run time: [`noise`] bounds what a circuit does before anything
-//! runs. No bootstrapping.
+//! runs.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod approximate;
+pub mod bootstrap;
 mod error;
 pub mod gates;
 pub mod linear;

@@ -21,7 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use hush_ring::{Eval, Level, Poly};
-use hush_rlwe::{EvaluationKeys, ExtendedPair, rotation_element};
+use hush_rlwe::{EvaluationKeys, ExtendedPair, HoistedTerm, rotation_element};
 
 pub use split::Split;
 
@@ -86,6 +86,11 @@ impl<T: Copy + Default + PartialEq> Diagonals<T> {
     /// The offsets of the non-zero diagonals, rising.
     pub fn offsets(&self) -> Vec<usize> {
         self.entries.keys().copied().collect()
+    }
+
+    /// Each offset with its diagonal.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &[T])> {
+        self.entries.iter().map(|(&offset, diagonal)| (offset, diagonal.as_slice()))
     }
 
     /// Bounds of a transform by these diagonals with a split.
@@ -206,6 +211,18 @@ impl LinearTransform {
         &self.split
     }
 
+    /// Bytes of the encoded diagonals.
+    pub fn memory_bytes(&self) -> usize {
+        let diagonals = self.giants.iter().flat_map(|giant| &giant.terms);
+        diagonals.map(|(_, clear)| 8 * clear.words().len()).sum()
+    }
+
+    /// Its diagonals and the giant steps that rotate.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let diagonals = self.giants.iter().map(|giant| giant.terms.len()).sum();
+        (diagonals, self.giants.iter().filter(|giant| giant.element != 1).count())
+    }
+
     /// The transform of every row.
     ///
     /// # Level
@@ -219,7 +236,7 @@ impl LinearTransform {
     /// For each diagonal a product with a clear polynomial (in BGV and BFV at most `N·t/2`), a key switch for each giant step.
     ///
     /// # Memory
-    /// `H + 2·(L + K)·(b + 3) + S + D` rows of docs/math/chains.md for `b` baby steps.
+    /// `H + 2·(L + K)·(g + 2) + S + D` rows of docs/math/chains.md for `g` giant steps.
     ///
     /// # Errors
     /// [`CircuitError::PreparedLevel`]; [`CircuitError::Levels`]; [`CircuitError::Scheme`] if a key of
@@ -237,40 +254,23 @@ impl LinearTransform {
             return Err(CircuitError::PreparedLevel { found, expected });
         }
         check_depth(found, scheme.clear_product_depth())?;
-        let hoisted = inner.hoist(chain)?;
-        let baby = |&steps: &usize| match rotation_element(chain.degree(), steps as i64) {
-            1 => {
-                let mut pair = ExtendedPair::zero(chain, found)?;
-                // `hoist` has seen to it that there are two components.
-                let [body, mask] = inner.components() else { return Ok(pair) };
-                pair.add_ciphertext_assign(body, Some(mask))?;
-                Ok(pair)
-            }
-            element => hoisted.automorphism_extended(keys, element),
-        };
-        let babies = self.split.babies().iter().map(baby).collect::<Result<Vec<_>, _>>()?;
+        let element = |&steps: &usize| rotation_element(chain.degree(), steps as i64);
+        let babies: Vec<usize> = self.split.babies().iter().map(element).collect();
+        let terms: Vec<Vec<HoistedTerm<'_>>> = self.giants.iter().map(Giant::terms).collect();
+        let inner = inner.hoist(chain)?.sums(keys, &babies, &terms)?;
         let mut sum = ExtendedPair::zero(chain, found)?;
-        for giant in &self.giants {
-            if giant.element == 1 {
-                giant.add_to(&mut sum, &babies)?;
-                continue;
+        for (giant, inner) in self.giants.iter().zip(&inner) {
+            match giant.element {
+                1 => sum.add_assign(inner)?,
+                element => sum.add_assign(&inner.switch_automorphism(keys, element)?)?,
             }
-            let mut inner = ExtendedPair::zero(chain, found)?;
-            giant.add_to(&mut inner, &babies)?;
-            sum.add_assign(&inner.switch_automorphism(keys, giant.element)?)?;
         }
         scheme.finish(a, &sum)
     }
 }
 
 impl Giant {
-    /// `sum += Σ_b baby_b ⊙ diagonal`.
-    fn add_to(&self, sum: &mut ExtendedPair, babies: &[ExtendedPair]) -> Result<(), CircuitError> {
-        for (baby, clear) in &self.terms {
-            if let Some(baby) = babies.get(*baby) {
-                sum.mul_add_assign(baby, clear)?;
-            }
-        }
-        Ok(())
+    fn terms(&self) -> Vec<HoistedTerm<'_>> {
+        self.terms.iter().map(|(baby, clear)| (*baby, clear)).collect()
     }
 }

@@ -22,6 +22,7 @@ mod arithmetic;
 mod integer;
 mod operations;
 mod real;
+mod together;
 mod tree;
 
 pub use approximation::chebyshev_interpolation;

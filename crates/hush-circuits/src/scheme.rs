@@ -90,9 +90,8 @@ impl SlotScheme for Ckks {
         1
     }
     fn encode_extended(&self, values: &[Complex], level: Level) -> Result<Poly<Eval>, CircuitError> {
-        // The scale of a level squared and divided is the scale of the level below, by its definition.
         let ring = self.chain().level(level)?.extended();
-        Ok(self.encode_over(values, ring, self.scale(level)?)?.into_eval())
+        Ok(self.encode_over(values, ring, self.own_clear_scale(level)?)?.into_eval())
     }
     fn finish(&self, a: &CkksCiphertext, sum: &ExtendedPair) -> Result<CkksCiphertext, CircuitError> {
         check_own_scale(self, a)?;

@@ -8,10 +8,16 @@
 //! Independent of secrets, errors and messages.
 
 use hush_ring::{
-    Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Poly, RandomnessError, Ring, RingError, RingLimb,
+    Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Level, Poly, RandomnessError, Ring, RingError, RingLimb,
     SecretRng, TERNARY_BYTES, UniformSeed, Wiped, Words, sample_errors, sample_ternary,
 };
-use hush_rlwe::{EvaluationKeys, KeySwitchKey, PublicKey, RlweCiphertext, SeededCiphertext, inverse_element};
+use std::collections::BTreeMap;
+
+use hush_params::bootstrap::SPARSE_WEIGHT;
+use hush_rlwe::{
+    EncapsulationKeys, EvaluationKeys, KeySwitchKey, PublicKey, RlweCiphertext, SeededCiphertext,
+    inverse_element,
+};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{DecryptError, EncryptError, SecretKey};
@@ -73,15 +79,42 @@ impl ChainSecret {
         Ok(keys)
     }
 
+    /// Evaluation keys that serve lower levels alone: for each Galois element, 0 for relinearisation, the highest level.
+    ///
+    /// # Errors
+    /// As [`ChainSecret::evaluation_keys`].
+    pub fn evaluation_keys_up_to(
+        &self,
+        levels: &BTreeMap<usize, Level>,
+    ) -> Result<EvaluationKeys, EncryptError> {
+        let mut keys = EvaluationKeys::new();
+        for (&element, &level) in levels {
+            keys.insert(match element {
+                0 => self.relinearisation_key_up_to(level)?,
+                _ => self.galois_key_up_to(element, level)?,
+            });
+        }
+        Ok(keys)
+    }
+
     /// The key from `s²` to `s`.
     ///
     /// # Errors
     /// As [`ChainSecret::evaluation_keys`].
     pub fn relinearisation_key(&self) -> Result<KeySwitchKey, EncryptError> {
-        let mut square = self.eval();
-        square.mul_assign(&self.eval())?;
-        let key = self.switching_key(0, &self.eval(), &square);
+        self.relinearisation_key_up_to(self.chain.top())
+    }
+
+    /// [`ChainSecret::relinearisation_key`] for ciphertexts at `level` and below.
+    ///
+    /// # Errors
+    /// As there; [`EncryptError::Rlwe`] if there is no such level.
+    pub fn relinearisation_key_up_to(&self, level: Level) -> Result<KeySwitchKey, EncryptError> {
+        let (mut own, mut square) = (self.eval(), self.eval());
+        square.mul_assign(&own)?;
+        let key = switching_key(&self.chain, (0, level), &own, &square);
         square.zeroize();
+        own.zeroize();
         key
     }
 
@@ -90,14 +123,43 @@ impl ChainSecret {
     /// # Errors
     /// As [`ChainSecret::evaluation_keys`].
     pub fn galois_key(&self, element: usize) -> Result<KeySwitchKey, EncryptError> {
+        self.galois_key_up_to(element, self.chain.top())
+    }
+
+    /// [`ChainSecret::galois_key`] for ciphertexts at `level` and below.
+    ///
+    /// # Errors
+    /// As there; [`EncryptError::Rlwe`] if there is no such level.
+    pub fn galois_key_up_to(&self, element: usize, level: Level) -> Result<KeySwitchKey, EncryptError> {
         self.chain.automorphism(element)?;
         let inverse = inverse_element(self.chain.degree(), element);
         let mut source = self.eval();
         let mut target = self.chain.automorphism(inverse)?.apply(&source)?;
-        let key = self.switching_key(element as u32, &target, &source);
+        let key = switching_key(&self.chain, (element as u32, level), &target, &source);
         source.zeroize();
         target.zeroize();
         key
+    }
+
+    /// The keys with which the modulus of ciphertexts is raised: to an ephemeral sparse secret over `sparse_chain`, and back. That secret is forgotten.
+    ///
+    /// # Security
+    /// The key to the sparse secret is what an attack on that secret has, at the modulus of `sparse_chain`: the caller takes one of
+    /// [`hush_params::bootstrap`].
+    ///
+    /// # Errors
+    /// [`EncryptError::Randomness`]; [`EncryptError::Ring`] for a chain of another degree; [`EncryptError::Rlwe`] unless the chain's one level is level 0 of
+    /// this secret's.
+    pub fn encapsulation_keys(&self, sparse_chain: &Chain) -> Result<EncapsulationKeys, EncryptError> {
+        let mut rng = SecretRng::from_os()?;
+        let sparse = SecretKey::sample_sparse(sparse_chain.key_ring(), SPARSE_WEIGHT, &mut rng);
+        let small = Self { secret: self.secret.over(sparse_chain.key_ring())?, chain: sparse_chain.clone() };
+        let sparse_small = Self { secret: sparse, chain: sparse_chain.clone() };
+        let sparse =
+            Self { secret: sparse_small.secret.over(self.chain.key_ring())?, chain: self.chain.clone() };
+        let to_sparse = between(&small, &sparse_small, Level(0))?;
+        let to_dense = between(&sparse, self, self.chain.top())?;
+        Ok(EncapsulationKeys::new(to_sparse, to_dense)?)
     }
 
     /// The public key.
@@ -192,42 +254,52 @@ impl ChainSecret {
         };
         Ok(message.into_eval_with(add_error, subtract_product))
     }
+}
 
-    /// The key from `source` to `target`, both over the key ring.
-    fn switching_key(
-        &self,
-        element: u32,
-        target: &Poly<Eval>,
-        source: &Poly<Eval>,
-    ) -> Result<KeySwitchKey, EncryptError> {
-        let (ring, params) = (self.chain.key_ring(), self.chain.params());
-        let mut rng = SecretRng::from_os()?;
-        let mut key = KeySwitchKey::with_masks(&self.chain, UniformSeed::generate()?, element)?;
-        let mut row = Words::recycled(ring.degree());
-        for digit in 0..key.digit_count() {
-            let errors = Small::errors(ring, &mut rng);
-            for (index, limb) in ring.limbs().iter().enumerate() {
-                let (body, mask) = key.body_and_mask(digit, index);
-                body.fill(0);
-                errors.add_to(limb, self.chain.unit(), body);
-                limb.forward(body);
-                limb.mul_into(&mut row, mask, target.limb(index));
-                limb.sub_assign(body, &row);
-                if index < params.universe().len() && index / params.digit_limbs() == digit {
-                    limb.mul_scalar_add_assign(body, source.limb(index), self.special_product(limb));
-                }
+/// The key from one secret to another of the same chain.
+fn between(source: &ChainSecret, target: &ChainSecret, level: Level) -> Result<KeySwitchKey, EncryptError> {
+    let (mut from, mut to) = (source.eval(), target.eval());
+    let key = switching_key(&target.chain, (0, level), &to, &from);
+    from.zeroize();
+    to.zeroize();
+    key
+}
+
+/// The key from `source` to `target`, both over the chain's key ring, for a Galois element and for ciphertexts at a level and below.
+fn switching_key(
+    chain: &Chain,
+    (element, level): (u32, Level),
+    target: &Poly<Eval>,
+    source: &Poly<Eval>,
+) -> Result<KeySwitchKey, EncryptError> {
+    let (ring, params) = (chain.key_ring(), chain.params());
+    let mut rng = SecretRng::from_os()?;
+    let mut key = KeySwitchKey::with_masks_up_to(chain, level, UniformSeed::generate()?, element)?;
+    let mut row = Words::recycled(ring.degree());
+    for digit in 0..key.digit_count() {
+        let errors = Small::errors(ring, &mut rng);
+        for index in key.primes() {
+            let limb = &ring.limbs()[index];
+            let (body, mask) = key.body_and_mask(digit, index);
+            body.fill(0);
+            errors.add_to(limb, chain.unit(), body);
+            limb.forward(body);
+            limb.mul_into(&mut row, mask, target.limb(index));
+            limb.sub_assign(body, &row);
+            if index < params.universe().len() && index / params.digit_limbs() == digit {
+                limb.mul_scalar_add_assign(body, source.limb(index), special_product(chain, limb));
             }
         }
-        row.zeroize();
-        Ok(key)
     }
+    row.zeroize();
+    Ok(key)
+}
 
-    /// `P` modulo a prime.
-    fn special_product(&self, limb: &RingLimb) -> u64 {
-        let q = limb.modulus();
-        let specials = self.chain.special().iter();
-        specials.fold(q.reduce_u64(1), |p, special| q.mul(p, q.reduce_u64(special.modulus().value())))
-    }
+/// `P` modulo a prime.
+fn special_product(chain: &Chain, limb: &RingLimb) -> u64 {
+    let q = limb.modulus();
+    let specials = chain.special().iter();
+    specials.fold(q.reduce_u64(1), |p, special| q.mul(p, q.reduce_u64(special.modulus().value())))
 }
 
 impl std::fmt::Debug for ChainSecret {

@@ -28,6 +28,32 @@ impl SecretKey {
         Self::of_small(ring, label, small)
     }
 
+    /// Samples a secret with `weight` coefficients of 1 or −1, the others 0, at places and with signs that are uniform. No access to memory depends on them; how often a
+    /// place is drawn that is taken already is seen.
+    ///
+    /// # Cost
+    /// `weight` passes over the polynomial, and one for each place that is drawn again.
+    pub(crate) fn sample_sparse(ring: &Ring, weight: usize, rng: &mut SecretRng) -> Self {
+        let degree = ring.degree();
+        let mut small = vec![0_i8; degree].into_boxed_slice();
+        let (mut random, mut drawn) = (Zeroizing::new([0_u8; 8]), 0);
+        while drawn < weight.min(degree) {
+            rng.fill(&mut *random);
+            let word = u64::from_le_bytes(*random);
+            // N is a power of two.
+            let (place, sign) = (word as usize & (degree - 1), 1 - 2 * (word >> 63) as i8);
+            let mut added = 0;
+            for (index, value) in small.iter_mut().enumerate() {
+                let here = -i8::from(std::hint::black_box(index ^ place) == 0);
+                let free = here & -i8::from(std::hint::black_box(*value) == 0);
+                *value |= free & sign;
+                added |= free;
+            }
+            drawn += usize::from(added != 0);
+        }
+        Self::of_small(ring, [0; 16], small)
+    }
+
     /// The same polynomial over another ring of its degree.
     ///
     /// # Errors
@@ -96,6 +122,31 @@ mod tests {
             assert!(small.clone().all(|(&word, &s)| word == limb.modulus().reduce_i64(i64::from(s))));
         }
         assert!(secret.small().iter().all(|s| (-1..=1).contains(s)));
+    }
+
+    #[test]
+    fn sparse_secrets_have_their_weight_at_uniform_places_with_both_signs() {
+        let (degree, weight, draws) = (64, 16, 4000);
+        let ring = Ring::insecure_toy(degree, &[0x3fff_ffcc_0001]).unwrap();
+        let mut rng = SecretRng::from_os().unwrap();
+        let (mut places, mut positive) = (vec![0_f64; degree], 0_f64);
+        for _ in 0..draws {
+            let secret = SecretKey::sample_sparse(&ring, weight, &mut rng);
+            assert_eq!(secret.small().iter().filter(|&&s| s != 0).count(), weight);
+            assert!(secret.small().iter().all(|s| (-1..=1).contains(s)));
+            for (place, &s) in secret.small().iter().enumerate() {
+                places[place] += f64::from(s.abs());
+                positive += f64::from(u8::from(s == 1));
+            }
+        }
+        // Chi-square with 63 degrees of freedom, variances lower by the share of free places: above 150 with probability below 2^-30.
+        let expected = (draws * weight) as f64 / degree as f64;
+        let chi: f64 = places.iter().map(|count| (count - expected).powi(2) / expected).sum();
+        assert!(chi < 150.0, "chi-square {chi}");
+        let total = (draws * weight) as f64;
+        assert!((positive - total / 2.0).abs() < 7.0 * total.sqrt() / 2.0, "{positive} of {total}");
+        let full = SecretKey::sample_sparse(&ring, 1000, &mut rng);
+        assert!(full.small().iter().all(|&s| s != 0));
     }
 
     /// Chi-square with 2 degrees of freedom over 3·2^17 samples: above 27.7 with probability 2^-20 if the

@@ -333,6 +333,13 @@ impl ChainParams {
     pub fn levels(&self) -> &[Vec<u8>] {
         &self.levels
     }
+    /// Whether every prime of a lower level is one of a higher, so that going there costs nothing.
+    pub fn includes(&self, higher: Level, lower: Level) -> bool {
+        match (self.levels.get(higher.index()), self.levels.get(lower.index())) {
+            (Some(higher), Some(lower)) => lower.iter().all(|place| higher.contains(place)),
+            _ => false,
+        }
+    }
     /// The level of fresh ciphertexts.
     pub fn top(&self) -> Level {
         Level((self.levels.len() - 1) as u8)
@@ -348,7 +355,12 @@ impl ChainParams {
     /// `Δ_(ℓ−1) = Δ_ℓ²·Q_(ℓ−1)/Q_ℓ`, so that a deviation at the top doubles with every level. Upwards it halves: the scale of
     /// level 0 is the size of the last division, and `log2 Δ_ℓ = (log2 Δ_(ℓ−1) + log2(Q_ℓ/Q_(ℓ−1)))/2`.
     pub fn steady_scale_log2(&self) -> f64 {
-        let mut divisions = self.levels_log2.windows(2).map(|pair| pair[1] - pair[0]);
+        self.steady_scale_log2_between(Level(0), self.top())
+    }
+    /// [`ChainParams::steady_scale_log2`] at level `to`, with respect to the divisions from there down to `from` alone; 0 without any.
+    pub fn steady_scale_log2_between(&self, from: Level, to: Level) -> f64 {
+        let levels = self.levels_log2.get(from.index()..=to.index()).unwrap_or(&[]);
+        let mut divisions = levels.windows(2).map(|pair| pair[1] - pair[0]);
         let Some(first) = divisions.next() else { return 0.0 };
         // Level 1 is at the scale of level 0: its division is of that very size.
         divisions.fold(first, |scale, division| 0.5 * (scale + division))

@@ -9,6 +9,7 @@
 //!
 //! *Non-goals.* No arithmetic on residues (that is `hush-arith`), no search over plans (`hush-plan`).
 
+pub mod bootstrap;
 pub mod chain;
 mod fingerprint;
 pub mod noise;

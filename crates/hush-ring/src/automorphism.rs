@@ -60,7 +60,15 @@ impl Automorphism {
     pub fn permute(&self, cpu: Cpu, limb: &mut [u64]) {
         let mut source = Words::recycled(limb.len());
         source.copy_from_slice(limb);
-        self.permutation.apply(cpu, limb, &source);
+        self.permute_into(cpu, limb, &source);
+    }
+
+    /// `τ_g` of one limb.
+    ///
+    /// # Panics
+    /// If either has not `N` residues.
+    pub fn permute_into(&self, cpu: Cpu, out: &mut [u64], limb: &[u64]) {
+        self.permutation.apply(cpu, out, limb);
     }
 }
 

@@ -11,7 +11,7 @@
 
 use hush_arith::Modulus;
 
-use crate::parallel::{for_each_row, for_each_rows_of};
+use crate::parallel::{for_each_group_of, for_each_row};
 use crate::{Eval, Poly, Ring, RingError, RingLimb, Words};
 
 /// From residues modulo `D = Π d_i` to those of one integer modulo other primes.
@@ -90,7 +90,8 @@ impl BaseConverter {
         self.source.len()
     }
 
-    /// Turns residues into the digits `y_i`, in place, with the quotients `v` above those of the first row.
+    /// Turns residues into the digits `y_i` with the quotients `v` above those of the first row, in place and in the order of [`BaseConverter::convert`]: tile after
+    /// tile of columns, all rows of each.
     ///
     /// # Shapes
     /// `rows`: [`BaseConverter::row_count`] rows of `n` coefficients.
@@ -101,14 +102,29 @@ impl BaseConverter {
         let Some(first) = self.source.first() else { return };
         assert!(rows.len().is_multiple_of(self.row_count()), "whole rows");
         let columns = rows.len() / self.row_count();
-        for (source, row) in self.source.iter().zip(rows.chunks_exact_mut(columns.max(1))) {
-            if source.factor != 1 {
-                source.limb.mul_scalar_assign(row, source.factor);
-            }
+        if columns == 0 {
+            return;
         }
+        let tile = tile_of(columns);
         // A single prime is recentred, without a quotient.
-        if self.source.len() > 1 || self.has_small_target {
-            hush_kernels::convert::tag_quotients(first.limb.cpu(), rows, columns, &self.reciprocals);
+        let is_tagged = self.source.len() > 1 || self.has_small_target;
+        let whole = (tile < columns && self.row_count() > 1).then(|| {
+            let mut whole = Words::recycled(rows.len());
+            whole.copy_from_slice(rows);
+            whole
+        });
+        for (index, rows) in rows.chunks_exact_mut(self.row_count() * tile).enumerate() {
+            for (place, (source, row)) in self.source.iter().zip(rows.chunks_exact_mut(tile)).enumerate() {
+                if let Some(whole) = &whole {
+                    row.copy_from_slice(&whole[place * columns + index * tile..][..tile]);
+                }
+                if source.factor != 1 {
+                    source.limb.mul_scalar_assign(row, source.factor);
+                }
+            }
+            if is_tagged {
+                hush_kernels::convert::tag_quotients(first.limb.cpu(), rows, tile, &self.reciprocals);
+            }
         }
     }
 
@@ -117,14 +133,42 @@ impl BaseConverter {
     /// # Panics
     /// If there is no such target, or the rows do not fit `out`.
     pub fn convert(&self, target: usize, rows: &[u64], out: &mut [u64]) {
-        let target = &self.targets[target];
-        match self.source.as_slice() {
-            [only] if !self.has_small_target => {
-                target.limb.recenter(only.limb.modulus(), out, &rows[..out.len()]);
+        self.convert_all(&[target], rows, &mut [out]);
+    }
+
+    /// [`BaseConverter::convert`] for several targets: prepared rows that exceed a cache are read once for all.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn convert_all(&self, targets: &[usize], rows: &[u64], out: &mut [&mut [u64]]) {
+        let Some(columns) = out.first().map(|row| row.len()).filter(|&columns| columns > 0) else { return };
+        let tile = tile_of(columns);
+        assert!(rows.len() == self.row_count() * columns, "rows that fit");
+        for (index, rows) in rows.chunks_exact((self.row_count() * tile).max(1)).enumerate() {
+            for (&target, out) in targets.iter().zip(out.iter_mut()) {
+                let (target, out) = (&self.targets[target], &mut out[index * tile..][..tile]);
+                match self.source.as_slice() {
+                    [only] if !self.has_small_target => {
+                        target.limb.recenter(only.limb.modulus(), out, rows);
+                    }
+                    _ => target.limb.tagged_sum(out, rows, &target.weights),
+                }
             }
-            _ => target.limb.tagged_sum(out, rows, &target.weights),
         }
     }
+}
+
+/// Columns of a tile: so few that all rows of a tile stay in the second cache.
+fn tile_of(columns: usize) -> usize {
+    if columns.is_multiple_of(TILE) { TILE } else { columns }
+}
+
+const TILE: usize = 2048;
+
+/// How many limbs are made together at a ring degree. Where the rows that they are converted from are beyond the second cache, several share one reading of them: a
+/// product at `N = 65536` takes a third less time. Below, rows that are finished one by one stay in that cache.
+pub fn limbs_together(degree: usize) -> usize {
+    if degree < 1 << 16 { 1 } else { 4 }
 }
 
 /// From a polynomial over one ring of a chain to another ring: multiplied by the primes `A` that come, divided by the
@@ -227,16 +271,24 @@ impl BasisSwitch {
         });
         self.converter.prepare(&mut rows);
         let mut out = Poly::recycled(&self.to);
-        for_each_row(out.words_mut(), degree, |index, out| {
-            self.limb(index, self.places[index].map(|place| poly.limb(place)), &rows, out);
+        let group = limbs_together(degree);
+        for_each_group_of(vec![out.words_mut()], degree, group, |first, out| {
+            let indices: Vec<usize> = (first..first + out.len()).collect();
+            let mut out: Vec<&mut [u64]> = out.into_iter().flatten().collect();
+            if !self.dropped.is_empty() {
+                self.converter.convert_all(&indices, &rows, &mut out);
+            }
+            for (&index, out) in indices.iter().zip(out) {
+                self.finish_limb(index, self.places[index].map(|place| poly.limb(place)), out);
+            }
         });
         Ok(out)
     }
 
-    /// `count` pairs of polynomials in the new ring, made limb by limb, so that a limb is finished while it is in the nearest
+    /// `count` pairs of polynomials in the new ring, made a few limbs at a time, so that they are finished while they are in a near
     /// cache.
     ///
-    /// `make(limb, rows)` writes canonical residues of all pairs modulo prime `limb` of [`BasisSwitch::from`], and is called
+    /// `make(limbs, rows)` writes canonical residues of all pairs modulo some primes of [`BasisSwitch::from`], with the rows of each, and is called
     /// once for each; `finish(limb, rows)` may change those of the outcomes modulo prime `limb` of [`BasisSwitch::to`].
     ///
     /// # Shapes
@@ -244,18 +296,23 @@ impl BasisSwitch {
     pub fn apply_pairs(
         &self,
         count: usize,
-        make: impl Fn(usize, &mut [RowPair<'_>]) + Sync,
+        make: impl Fn(&[usize], &mut [Vec<RowPair<'_>>]) + Sync,
         finish: impl Fn(usize, &mut [RowPair<'_>]) + Sync,
     ) -> Vec<(Poly<Eval>, Poly<Eval>)> {
         let degree = self.from.degree();
+        let group = limbs_together(degree);
         let digits = || Words::recycled(self.converter.row_count() * degree);
         let mut digits: Vec<Words> = (0..2 * count).map(|_| digits()).collect();
         let matrices = digits.iter_mut().map(|digits| &mut **digits).collect();
-        for_each_rows_of(matrices, degree, |index, rows| {
-            let place = self.dropped[index];
-            let mut pairs = pairs(rows);
-            make(place, &mut pairs);
-            for (left, right) in pairs {
+        for_each_group_of(matrices, degree, group, |first, rows| {
+            let places = &self.dropped[first..first + rows.len()];
+            let mut rows: Vec<_> = rows.into_iter().map(pairs).collect();
+            make(places, &mut rows);
+            for (&place, (left, right)) in places
+                .iter()
+                .zip(rows)
+                .flat_map(|(place, pairs)| pairs.into_iter().map(move |pair| (place, pair)))
+            {
                 self.from.limbs()[place].inverse(left);
                 self.from.limbs()[place].inverse(right);
             }
@@ -263,23 +320,43 @@ impl BasisSwitch {
         digits.iter_mut().for_each(|digits| self.converter.prepare(digits));
         let mut out: Vec<Poly<Eval>> = (0..2 * count).map(|_| Poly::recycled(&self.to)).collect();
         let matrices = out.iter_mut().map(Poly::words_mut).collect();
-        for_each_rows_of(matrices, degree, |index, mut rows| {
-            let mut kept = Words::recycled(2 * count * degree);
-            let place = self.places[index];
-            if let Some(place) = place {
-                make(place, &mut pairs(kept.chunks_exact_mut(degree).collect()));
+        for_each_group_of(matrices, degree, group, |first, rows| {
+            let indices: Vec<usize> = (first..first + rows.len()).collect();
+            let mut kept = Words::recycled(indices.len() * 2 * count * degree);
+            let old: Vec<_> = indices.iter().map(|&index| self.places[index]).collect();
+            let mut kept_rows: Vec<_> = kept
+                .chunks_exact_mut((2 * count * degree).max(1))
+                .zip(&old)
+                .filter(|(_, place)| place.is_some())
+                .map(|(rows, _)| pairs(rows.chunks_exact_mut(degree).collect()))
+                .collect();
+            make(&old.iter().copied().flatten().collect::<Vec<_>>(), &mut kept_rows);
+            let mut by_poly: Vec<Vec<&mut [u64]>> = (0..2 * count).map(|_| Vec::new()).collect();
+            for rows in rows {
+                by_poly.iter_mut().zip(rows).for_each(|(of_poly, row)| of_poly.push(row));
             }
-            for ((row, kept), digits) in rows.iter_mut().zip(kept.chunks_exact(degree)).zip(&digits) {
-                self.limb(index, place.map(|_| kept), digits, row);
+            if !self.dropped.is_empty() {
+                for (out, digits) in by_poly.iter_mut().zip(&digits) {
+                    self.converter.convert_all(&indices, digits, out);
+                }
             }
-            finish(index, &mut pairs(rows));
+            // One prime after the other: its tables are as large as several rows.
+            let mut by_poly: Vec<_> = by_poly.into_iter().map(Vec::into_iter).collect();
+            for (place, (&index, old)) in indices.iter().zip(&old).enumerate() {
+                let mut rows: Vec<&mut [u64]> = by_poly.iter_mut().filter_map(Iterator::next).collect();
+                for (poly, row) in rows.iter_mut().enumerate() {
+                    let kept = &kept[(place * 2 * count + poly) * degree..][..degree];
+                    self.finish_limb(index, old.map(|_| kept), row);
+                }
+                finish(index, &mut pairs(rows));
+            }
         });
         let mut out = out.into_iter();
         std::iter::from_fn(|| Some((out.next()?, out.next()?))).collect()
     }
 
-    /// One limb of the outcome, from the same limb of the polynomial (if the old ring has it) and the digits of `Y`.
-    fn limb(&self, index: usize, kept: Option<&[u64]>, rows: &[u64], out: &mut [u64]) {
+    /// One limb of the outcome, from the coefficients of `Y` and from the same limb of the polynomial, if the old ring has it.
+    fn finish_limb(&self, index: usize, kept: Option<&[u64]>, out: &mut [u64]) {
         let limb = &self.to.limbs()[index];
         let (alpha, beta) = self.factors[index];
         if self.dropped.is_empty() {
@@ -290,7 +367,6 @@ impl BasisSwitch {
             }
             return limb.mul_scalar_assign(out, alpha);
         }
-        self.converter.convert(index, rows, out);
         limb.forward(out);
         match kept {
             // α·x − α·Y, in one product.

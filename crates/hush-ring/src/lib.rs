@@ -44,7 +44,7 @@ mod uniform;
 mod words;
 
 pub use automorphism::Automorphism;
-pub use basis::{BaseConverter, BasisSwitch, RowPair};
+pub use basis::{BaseConverter, BasisSwitch, RowPair, limbs_together};
 pub use chain::{Chain, ChainLevel, Digit};
 pub use error::RingError;
 pub use hush_kernels::{Cpu, KernelError, bits, fft, gadget, select};
@@ -57,7 +57,7 @@ pub use ring::Ring;
 pub use rounding::Rounding;
 pub use stack::{wipe, wiping_stack};
 pub use uniform::{ExpandLabel, LimbStream, MaskPurpose, UniformSeed};
-pub use words::{Wiped, Words};
+pub use words::{Wiped, Words, keep_buffers};
 
 #[cfg(test)]
 mod tests;

@@ -33,17 +33,45 @@ pub fn for_each_rows_of(
     work: impl Fn(usize, Vec<&mut [u64]>) + Sync,
 ) {
     let parallel = matrices.first().is_some_and(|matrix| is_worthwhile(matrix.len()));
-    let count = matrices.first().map_or(0, |matrix| matrix.len() / columns.max(1));
-    let mut rows: Vec<_> = matrices.into_iter().map(|matrix| matrix.chunks_exact_mut(columns)).collect();
-    let next = |_| rows.iter_mut().map(Iterator::next).collect::<Option<Vec<_>>>();
     // The first matrix counts; without one there is nothing to do.
-    let rows = (0..count).map_while(next);
+    let rows = by_row(matrices, columns);
     if parallel {
-        let rows: Vec<Vec<&mut [u64]>> = rows.collect();
         rows.into_par_iter().enumerate().for_each(|(index, rows)| work(index, rows));
     } else {
-        rows.enumerate().for_each(|(index, rows)| work(index, rows));
+        rows.into_iter().enumerate().for_each(|(index, rows)| work(index, rows));
     }
+}
+
+/// [`for_each_rows_of`] by groups of up to `group` rows of each matrix: `work` gets the index of the first row and, for each row, that of all matrices.
+pub fn for_each_group_of(
+    matrices: Vec<&mut [u64]>,
+    columns: usize,
+    group: usize,
+    work: impl Fn(usize, Vec<Vec<&mut [u64]>>) + Sync,
+) {
+    let parallel = matrices.first().is_some_and(|matrix| is_worthwhile(matrix.len()));
+    let stretch = (columns * group).max(1);
+    let mut stretches: Vec<_> = matrices.into_iter().map(|matrix| matrix.chunks_mut(stretch)).collect();
+    let mut groups = Vec::new();
+    loop {
+        let matrices: Vec<&mut [u64]> = stretches.iter_mut().filter_map(Iterator::next).collect();
+        if matrices.is_empty() {
+            break;
+        }
+        groups.push(by_row(matrices, columns));
+    }
+    if parallel {
+        groups.into_par_iter().enumerate().for_each(|(index, rows)| work(index * group, rows));
+    } else {
+        groups.into_iter().enumerate().for_each(|(index, rows)| work(index * group, rows));
+    }
+}
+
+/// The rows of several matrices, row by row.
+fn by_row(matrices: Vec<&mut [u64]>, columns: usize) -> Vec<Vec<&mut [u64]>> {
+    let count = matrices.first().map_or(0, |matrix| matrix.len() / columns.max(1));
+    let mut rows: Vec<_> = matrices.into_iter().map(|matrix| matrix.chunks_exact_mut(columns)).collect();
+    (0..count).map_while(|_| rows.iter_mut().map(Iterator::next).collect()).collect()
 }
 
 /// Handing work to another thread costs some microseconds, as much as a transform of 4096 words.

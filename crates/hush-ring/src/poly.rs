@@ -140,13 +140,23 @@ impl<D: Domain> Poly<D> {
         if found != expected {
             return Err(RingError::Length { found, expected });
         }
-        let mut scalars = scalars.iter();
-        self.each_limb_mut(|limb, words| {
-            if let Some(&scalar) = scalars.next() {
-                limb.mul_scalar_assign(words, scalar);
-            }
+        let (degree, limbs) = (self.ring.degree(), self.ring.limbs());
+        for_each_row(&mut self.words, degree, |index, row| {
+            limbs[index].mul_scalar_assign(row, scalars[index])
         });
         Ok(())
+    }
+
+    /// `self += scalars[i]·other` limb by limb, for canonical scalars.
+    ///
+    /// # Errors
+    /// [`RingError::RingMismatch`]; [`RingError::Length`] unless there is one scalar a limb.
+    pub fn mul_scalars_add_assign(&mut self, other: &Self, scalars: &[u64]) -> Result<(), RingError> {
+        let (found, expected) = (scalars.len(), self.ring.limb_count());
+        if found != expected {
+            return Err(RingError::Length { found, expected });
+        }
+        self.combine_limbs(other, |index, limb, row, x| limb.mul_scalar_add_assign(row, x, scalars[index]))
     }
 
     fn combine(
@@ -154,22 +164,25 @@ impl<D: Domain> Poly<D> {
         other: &Self,
         op: impl Fn(&RingLimb, &mut [u64], &[u64]) + Sync,
     ) -> Result<(), RingError> {
+        self.combine_limbs(other, |_, limb, row, x| op(limb, row, x))
+    }
+
+    fn combine_limbs(
+        &mut self,
+        other: &Self,
+        op: impl Fn(usize, &RingLimb, &mut [u64], &[u64]) + Sync,
+    ) -> Result<(), RingError> {
         self.ring.check_same(&other.ring)?;
         let (degree, limbs) = (self.ring.degree(), self.ring.limbs());
-        for_each_row(&mut self.words, degree, |index, row| op(&limbs[index], row, other.limb(index)));
+        for_each_row(&mut self.words, degree, |index, row| {
+            op(index, &limbs[index], row, other.limb(index));
+        });
         Ok(())
     }
 
     fn each_limb(&mut self, op: impl Fn(&RingLimb, &mut [u64]) + Sync) {
         let (degree, limbs) = (self.ring.degree(), self.ring.limbs());
         for_each_row(&mut self.words, degree, |index, row| op(&limbs[index], row));
-    }
-
-    fn each_limb_mut(&mut self, mut op: impl FnMut(&RingLimb, &mut [u64])) {
-        let degree = self.ring.degree();
-        for (limb, words) in self.ring.limbs().iter().zip(self.words.chunks_exact_mut(degree)) {
-            op(limb, words);
-        }
     }
 
     fn with_domain<E: Domain>(self) -> Poly<E> {

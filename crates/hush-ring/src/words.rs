@@ -3,7 +3,7 @@
 //!
 //! A polynomial at `N = 32768` has megabytes. Memory that comes fresh from the operating system costs a page fault
 //! for every 4 KiB of it, which is more than most operations on it; a buffer that was in use a moment ago is warm.
-//! Steady-state evaluation allocates nothing. A thread keeps at most [`POOL_BYTES`].
+//! Steady-state evaluation allocates nothing. A thread keeps at most [`POOL_BYTES`], or what [`keep_buffers`] allows it.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -131,10 +131,26 @@ impl<T: Copy + Default> Drop for Wiped<T> {
 }
 
 /// Free buffers, the most recently used last.
-#[derive(Default)]
 struct Pool {
     free: Vec<Vec<u64>>,
     bytes: usize,
+    /// Bytes that are kept.
+    limit: usize,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { free: Vec::new(), bytes: 0, limit: POOL_BYTES }
+    }
+}
+
+/// Lets this thread keep free buffers of up to so many bytes from now on, if that is more than before: for work that has more than a product in flight, over and
+/// over.
+pub fn keep_buffers(bytes: usize) {
+    let _ = POOL.try_with(|pool| {
+        let mut pool = pool.borrow_mut();
+        pool.limit = pool.limit.max(bytes);
+    });
 }
 
 impl Pool {
@@ -146,12 +162,12 @@ impl Pool {
 
     fn put(&mut self, words: Vec<u64>) {
         let bytes = 8 * words.len();
-        if !(MIN_BYTES..=POOL_BYTES).contains(&bytes) {
+        if !(MIN_BYTES..=self.limit).contains(&bytes) {
             return;
         }
         self.free.push(words);
         self.bytes += bytes;
-        while self.bytes > POOL_BYTES {
+        while self.bytes > self.limit {
             self.bytes -= 8 * self.free.remove(0).len();
         }
     }

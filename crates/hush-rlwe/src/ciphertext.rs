@@ -112,6 +112,18 @@ impl RlweCiphertext {
         self.components.iter_mut().for_each(|component| component.mul_scalar_assign(integer));
     }
 
+    /// Adds a phase times a number that is known modulo each prime; the shorter one is extended by zeros.
+    ///
+    /// # Errors
+    /// [`RlweError::Ring`] if the rings differ, or unless there is one canonical scalar a limb.
+    pub fn mul_scalars_add_assign(&mut self, other: &Self, scalars: &[u64]) -> Result<(), RlweError> {
+        self.extend_to(other.components.len());
+        for (left, right) in self.components.iter_mut().zip(&other.components) {
+            left.mul_scalars_add_assign(right, scalars)?;
+        }
+        Ok(())
+    }
+
     /// The phase times a number that is known modulo each prime.
     ///
     /// # Errors

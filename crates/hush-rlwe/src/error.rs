@@ -234,6 +234,18 @@ pub enum RlweError {
     /// There is no level below: the budget is used up.
     #[error("the ciphertext is at level 0, and no division is left; take a chain with more levels")]
     LastLevel,
+    /// A key that serves lower levels alone.
+    #[error(
+        "the key for Galois element {element} serves level {expected} and below, and the ciphertext is at level {found}; bring it down first, or make the key for higher levels"
+    )]
+    KeyLevel {
+        /// The element; 0 for relinearisation.
+        element: u32,
+        /// The ciphertext's level.
+        found: hush_ring::Level,
+        /// The highest level of the key.
+        expected: hush_ring::Level,
+    },
     /// The operands are at different levels.
     #[error("operands at levels {left} and {right}; bring them to the lower one first")]
     LevelMismatch {

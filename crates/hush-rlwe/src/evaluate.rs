@@ -5,10 +5,13 @@
 
 use hush_ring::{Chain, ChainLevel, Eval, Level, Poly, RowPair};
 
+mod hoisted;
 mod relinearise;
 
+pub use hoisted::{HoistedCiphertext, HoistedTerm};
+
 use crate::key_switch::Source;
-use crate::{Decomposed, EvaluationKeys, ExtendedPair, KeySwitchKey, RlweCiphertext, RlweError};
+use crate::{EvaluationKeys, ExtendedPair, KeySwitchKey, RlweCiphertext, RlweError};
 
 impl RlweCiphertext {
     /// The division to the level below: the phase times the ratio of the moduli.
@@ -57,7 +60,7 @@ impl RlweCiphertext {
         let Some(first) = ciphertexts.first() else { return Ok(Vec::new()) };
         ciphertexts.iter().try_for_each(|other| first.ring().check_same(other.ring()))?;
         let key = keys.galois(element)?;
-        let tables = key.chain().level(key.chain().level_of(first.ring())?)?;
+        let (_, tables) = key.tables(first.ring())?;
         let groups =
             ciphertexts.chunks(TOGETHER).map(|some| automorphism_of_some(some, key, tables, element));
         Ok(groups.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -69,7 +72,7 @@ impl RlweCiphertext {
     /// [`RlweError::Components`] unless there are two components; [`RlweError::Ring`] if the ciphertext is of another chain.
     pub fn hoist(&self, chain: &Chain) -> Result<HoistedCiphertext<'_>, RlweError> {
         let (body, mask) = self.pair()?;
-        Ok(HoistedCiphertext { body, decomposed: Decomposed::new(chain, mask)?, chain: chain.clone() })
+        HoistedCiphertext::new(chain, body, mask)
     }
 
     /// Body and mask.
@@ -108,44 +111,6 @@ fn automorphism_of_some(
     out.into_iter().map(|(body, mask)| RlweCiphertext::new(vec![body, mask])).collect()
 }
 
-/// A ciphertext with its mask decomposed once, for many automorphisms.
-pub struct HoistedCiphertext<'a> {
-    body: &'a Poly<Eval>,
-    decomposed: Decomposed,
-    chain: Chain,
-}
-
-impl HoistedCiphertext<'_> {
-    /// As [`RlweCiphertext::automorphism`].
-    ///
-    /// # Cost
-    /// No NTT but those of the division by `P`.
-    ///
-    /// # Errors
-    /// [`RlweError::MissingKey`].
-    pub fn automorphism(&self, keys: &EvaluationKeys, element: usize) -> Result<RlweCiphertext, RlweError> {
-        let pair = keys.galois(element)?.apply_decomposed(&self.decomposed)?;
-        finish_automorphism(&self.chain, &pair, self.body, element)
-    }
-
-    /// The automorphism before the division by `P`, to be summed with others over the extended ring.
-    ///
-    /// # Cost
-    /// No NTT at all.
-    ///
-    /// # Errors
-    /// [`RlweError::MissingKey`].
-    pub fn automorphism_extended(
-        &self,
-        keys: &EvaluationKeys,
-        element: usize,
-    ) -> Result<ExtendedPair, RlweError> {
-        let mut pair = keys.galois(element)?.apply_decomposed(&self.decomposed)?;
-        pair.add_ciphertext_assign(self.body, None)?;
-        pair.automorphism(element)
-    }
-}
-
 impl ExtendedPair {
     /// The automorphism of the ciphertext that this is `P` times, again times `P`: the giant step of a double-hoisted sum.
     ///
@@ -170,17 +135,4 @@ impl ExtendedPair {
 fn only(ciphertexts: Vec<RlweCiphertext>) -> Result<RlweCiphertext, RlweError> {
     let found = ciphertexts.len();
     ciphertexts.into_iter().next().ok_or(RlweError::ComponentCount { found })
-}
-
-/// `τ(body + b/P), τ(a/P)`.
-fn finish_automorphism(
-    chain: &Chain,
-    switched: &ExtendedPair,
-    body: &Poly<Eval>,
-    element: usize,
-) -> Result<RlweCiphertext, RlweError> {
-    let tau = chain.automorphism(element)?;
-    let (mut switched, mask) = switched.drop_special()?;
-    switched.add_assign(body)?;
-    RlweCiphertext::new(vec![tau.apply(&switched)?, tau.apply(&mask)?])
 }

@@ -24,6 +24,7 @@ mod answer;
 mod body;
 mod chain_object;
 mod ciphertext;
+mod encapsulation;
 mod error;
 mod evaluate;
 mod galois;
@@ -50,8 +51,9 @@ pub use chain_object::{
     leveled_set_bytes, leveled_set_with_meaning_bytes, public_key_bytes, seeded_set_bytes,
 };
 pub use ciphertext::RlweCiphertext;
+pub use encapsulation::EncapsulationKeys;
 pub use error::{CodecError, RlweError};
-pub use evaluate::HoistedCiphertext;
+pub use evaluate::{HoistedCiphertext, HoistedTerm};
 pub use galois::{conjugation_element, inverse_element, rotation_element};
 pub use header::{
     CHAIN_HEADER_BYTES, CHAIN_OVERHEAD_BYTES, CHECKSUM_BYTES, HEADER_BYTES, MAX_PRODUCT_COMPONENTS,

@@ -80,6 +80,27 @@ impl<'a> CkksNoise<'a> {
         self.encrypted(level, value_log2, self.model.fresh_public(NOTHING))
     }
 
+    /// The scheme.
+    pub(crate) fn scheme(&self) -> &'a Ckks {
+        self.scheme
+    }
+
+    /// Slots of which this is known, at a level and its own scale.
+    pub(crate) fn known(
+        &self,
+        level: Level,
+        value_log2: f64,
+        deviation_log2: f64,
+    ) -> Result<SlotNoise, CircuitError> {
+        let scale_log2 = self.scheme.scale(level)?.log2();
+        Ok(SlotNoise { level, scale_log2, value_log2, deviation_log2, is_product: false })
+    }
+
+    /// log2 of how many deviations no slot exceeds.
+    pub(crate) fn tail_log2(&self) -> f64 {
+        tail(self.degree() as f64).log2()
+    }
+
     /// log2 of the error that no slot exceeds.
     pub fn error_log2(&self, a: &SlotNoise) -> f64 {
         a.deviation_log2 + tail(self.degree() as f64).log2()
@@ -134,15 +155,6 @@ impl<'a> CkksNoise<'a> {
         let rounding_log2 = a.value_log2 + terms.log2() + self.encoding_log2(scale_log2);
         let product = a.times(norm).with_error(rounding_log2);
         Ok(SlotNoise { scale_log2: a.scale_log2 + scale_log2, ..product })
-    }
-
-    /// Whether a lower level is a subset of a higher one, so that going there costs nothing.
-    fn drops(&self, from: Level, to: Level) -> bool {
-        let levels = self.scheme.chain().params().levels();
-        match (levels.get(from.index()), levels.get(to.index())) {
-            (Some(from), Some(to)) => to.iter().all(|place| from.contains(place)),
-            _ => false,
-        }
     }
 }
 
@@ -203,7 +215,7 @@ impl Arithmetic for CkksNoise<'_> {
     }
     fn scaled(&self, a: &SlotNoise, scalar: f64, level: Level) -> Result<SlotNoise, CircuitError> {
         let mut lowered = *a;
-        if self.drops(a.level, level) {
+        if self.descends_freely(a, level) {
             lowered.level = level;
         }
         while lowered.level > level {
@@ -215,6 +227,9 @@ impl Arithmetic for CkksNoise<'_> {
         // One integer is rounded: it errs by at most 1/2, whatever the slot.
         let product = lowered.times(scalar).with_error(lowered.value_log2 - 1.0 - scale_log2);
         Ok(SlotNoise { scale_log2: lowered.scale_log2 + scale_log2, ..product })
+    }
+    fn descends_freely(&self, a: &SlotNoise, level: Level) -> bool {
+        self.scheme.chain().params().includes(a.level, level)
     }
     fn add(&self, a: &mut SlotNoise, b: &SlotNoise) -> Result<(), CircuitError> {
         *a = CircuitNoise::sum(self, *a, *b);

@@ -35,11 +35,28 @@ impl Arithmetic for RealArithmetic<'_> {
         };
         Ok(self.scheme.mul_constant(&lowered, Complex { re: scalar, im: 0.0 })?)
     }
+    fn add_scaled(
+        &self,
+        sum: &mut CkksCiphertext,
+        a: &CkksCiphertext,
+        scalar: f64,
+    ) -> Result<(), CircuitError> {
+        match dropped(self.scheme.chain(), a.inner(), a.level(), sum.level()) {
+            Some(inner) => {
+                let a = self.scheme.ciphertext_at(inner, a.scale())?;
+                Ok(self.scheme.mul_constant_add_assign(sum, &a, scalar)?)
+            }
+            None => self.add(sum, &self.scaled(a, scalar, sum.level())?),
+        }
+    }
     fn add(&self, a: &mut CkksCiphertext, b: &CkksCiphertext) -> Result<(), CircuitError> {
         Ok(self.scheme.add_assign(a, b)?)
     }
     fn add_scalar(&self, a: &CkksCiphertext, scalar: f64) -> Result<CkksCiphertext, CircuitError> {
         Ok(self.scheme.add_constant(a, Complex { re: scalar, im: 0.0 })?)
+    }
+    fn descends_freely(&self, a: &CkksCiphertext, level: Level) -> bool {
+        self.scheme.chain().params().includes(a.level(), level)
     }
     fn divide(&self, a: &CkksCiphertext) -> Result<CkksCiphertext, CircuitError> {
         if a.inner().components().len() == 3 {

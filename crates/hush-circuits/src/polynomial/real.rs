@@ -7,6 +7,7 @@ use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 use super::MAX_DEGREE;
 use super::approximation::{chebyshev_interpolation, chebyshev_value, check_interval};
 use super::arithmetic::RealArithmetic;
+use super::together::{Together, check_together};
 use super::tree::{Arithmetic, Basis, PolynomialCost, Tree, cheapest, degree_of};
 use crate::CircuitError;
 use crate::error::check_depth;
@@ -125,12 +126,37 @@ impl RealPolynomial {
         a: &CkksCiphertext,
         keys: &EvaluationKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
-        check_depth(a.level(), self.depth())?;
-        check_own_scale(scheme, a)?;
+        self.check(scheme, a)?;
         let argument = self.argument(scheme, a)?;
         let arithmetic = RealArithmetic { scheme, keys };
         Tree::new(&arithmetic, self.basis, self.baby_log2, argument)
             .value(&self.coefficients, self.cost.depth)
+    }
+
+    /// [`RealPolynomial::evaluate`] of several ciphertexts of one level, with one pass over the key for all.
+    ///
+    /// # Errors
+    /// As there; [`CircuitError::Scheme`] if the levels differ.
+    pub fn evaluate_all(
+        &self,
+        scheme: &Ckks,
+        ciphertexts: &[CkksCiphertext],
+        keys: &EvaluationKeys,
+    ) -> Result<Vec<CkksCiphertext>, CircuitError> {
+        check_together(ciphertexts)?;
+        let argument = |a: &CkksCiphertext| self.check(scheme, a).and_then(|()| self.argument(scheme, a));
+        let arguments = ciphertexts.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
+        if arguments.is_empty() {
+            return Ok(arguments);
+        }
+        let arithmetic = Together(RealArithmetic { scheme, keys });
+        Tree::new(&arithmetic, self.basis, self.baby_log2, arguments)
+            .value(&self.coefficients, self.cost.depth)
+    }
+
+    fn check(&self, scheme: &Ckks, a: &CkksCiphertext) -> Result<(), CircuitError> {
+        check_depth(a.level(), self.depth())?;
+        check_own_scale(scheme, a)
     }
 
     /// Bounds on `p(a)`: the noise of the evaluation itself, and the argument's noise times the largest slope.

@@ -58,6 +58,16 @@ pub(crate) trait Arithmetic {
         scalar: Self::Scalar,
         level: Level,
     ) -> Result<Self::Value, CircuitError>;
+    /// Adds `scalar·a` to an undivided value, as [`Arithmetic::scaled`] at its level.
+    fn add_scaled(
+        &self,
+        sum: &mut Self::Value,
+        a: &Self::Value,
+        scalar: Self::Scalar,
+    ) -> Result<(), CircuitError> {
+        let term = self.scaled(a, scalar, self.level(sum))?;
+        self.add(sum, &term)
+    }
     /// The sum of two undivided values of one level.
     fn add(&self, a: &mut Self::Value, b: &Self::Value) -> Result<(), CircuitError>;
     /// `a + scalar`, divided.
@@ -68,6 +78,11 @@ pub(crate) trait Arithmetic {
     fn bounded(&self, a: Self::Value, limit_log2: f64) -> Self::Value {
         let _ = limit_log2;
         a
+    }
+    /// Whether [`Arithmetic::scaled`] reaches a lower level at no more cost than its own.
+    fn descends_freely(&self, a: &Self::Value, level: Level) -> bool {
+        let _ = (a, level);
+        true
     }
     /// `a` at a lower level and its own scale.
     fn lowered(&self, a: &Self::Value, level: Level) -> Result<Self::Value, CircuitError> {
@@ -125,9 +140,11 @@ impl<'a, A: Arithmetic> Tree<'a, A> {
             let mut sum = None;
             for (index, &coefficient) in coefficients.iter().enumerate().skip(1) {
                 if coefficient != A::Scalar::default() {
-                    let power = self.power(index)?;
-                    let term = self.arithmetic.scaled(&power, coefficient, level)?;
-                    self.add(&mut sum, term)?;
+                    let power = self.descended(index, level)?;
+                    match &mut sum {
+                        Some(sum) => self.arithmetic.add_scaled(sum, &power, coefficient)?,
+                        None => sum = Some(self.arithmetic.scaled(&power, coefficient, level)?),
+                    }
                 }
             }
             return Ok((sum, constant));
@@ -135,7 +152,7 @@ impl<'a, A: Arithmetic> Tree<'a, A> {
         let step = 1 << degree.ilog2();
         let (quotient, rest) = divide(&coefficients[..=degree], self.basis, step);
         let term = if degree_of(&quotient) == 0 {
-            let power = self.power(step)?;
+            let power = self.descended(step, level)?;
             self.arithmetic.scaled(&power, quotient[0], level)?
         } else {
             let quotient = self.value(&quotient, depth - 1)?;
@@ -166,8 +183,8 @@ impl<'a, A: Arithmetic> Tree<'a, A> {
             if large == small {
                 constant = minus_one;
             } else {
-                let rest = self.power(large - small)?;
-                self.arithmetic.add(&mut product, &self.arithmetic.scaled(&rest, minus_one, level)?)?;
+                let rest = self.descended(large - small, level)?;
+                self.arithmetic.add_scaled(&mut product, &rest, minus_one)?;
             }
         }
         let mut power = self.arithmetic.divide(&product)?;
@@ -180,6 +197,12 @@ impl<'a, A: Arithmetic> Tree<'a, A> {
         let power = Rc::new(power);
         self.powers.insert(index, power.clone());
         Ok(power)
+    }
+
+    /// `B_index`, from where a level is reached at no cost: one that is divided on its way there is kept.
+    fn descended(&mut self, index: usize, level: Level) -> Result<Rc<A::Value>, CircuitError> {
+        let power = self.power(index)?;
+        if self.arithmetic.descends_freely(&power, level) { Ok(power) } else { self.lowered(index, level) }
     }
 
     /// `B_index` at a level and its own scale.

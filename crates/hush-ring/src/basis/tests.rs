@@ -112,6 +112,50 @@ fn divisions_round_to_nearest() {
     }
 }
 
+/// With a ring so large that rows are cut in tiles, and limbs made several together.
+#[test]
+fn large_rings_are_divided_and_converted_as_small_ones() {
+    let (degree, mut draw) = (1 << 16, Draw::new());
+    let large = |moduli: &[u64]| Ring::insecure_toy(degree, moduli).unwrap();
+    let primes = &hush_params::primes::primes_of(46)[..9];
+    let (from, to) = (large(primes), large(&primes[..6]));
+    let gone = primes[6..].iter().fold(I256::ONE, |d, &q| d * I256::from(q));
+    let bound: I256 = gone << 46;
+    let values: Vec<I256> = (0..degree).map(|_| integer(&mut draw, bound)).collect();
+    let words: Vec<u64> = primes.iter().flat_map(|&q| residues(&values, q)).collect();
+    let poly = Poly::<Coeff>::from_words(&from, words.clone()).unwrap().into_eval();
+    let switch = BasisSwitch::new(&from, &to, 1).unwrap();
+    let expected: Vec<I256> = values.iter().map(|&value| round_div(value, gone)).collect();
+    let out = switch.apply(&poly).unwrap().into_coeff();
+    let copy = |limbs: &[usize], rows: &mut [Vec<RowPair<'_>>]| {
+        for (&limb, pairs) in limbs.iter().zip(rows) {
+            for (left, right) in pairs {
+                left.copy_from_slice(poly.limb(limb));
+                right.copy_from_slice(poly.limb(limb));
+            }
+        }
+    };
+    let together = switch.apply_pairs(2, copy, |_, _| {});
+    for (index, &q) in primes[..6].iter().enumerate() {
+        assert_eq!(out.limb(index), residues(&expected, q), "{draw}");
+    }
+    for (left, right) in together {
+        assert!(left.into_coeff() == out && right.into_coeff() == out);
+    }
+    let converter = BaseConverter::new(&from.limbs()[6..], to.limbs()).unwrap();
+    let mut rows = words[6 * degree..].to_vec();
+    rows.resize(converter.row_count() * degree, 0);
+    converter.prepare(&mut rows);
+    let mut row = vec![0; degree];
+    converter.convert(5, &rows, &mut row);
+    let nearest = |value: &I256| {
+        let rest = value.rem_euclid(gone);
+        if rest > gone / 2 { rest - gone } else { rest }
+    };
+    let near: Vec<I256> = values.iter().map(nearest).collect();
+    assert_eq!(row, residues(&near, primes[5]), "{draw}");
+}
+
 /// With a unit the message is multiplied by `A/D` modulo the unit and the size divided, up to `u/2 + 1`.
 #[test]
 fn divisions_keep_messages_modulo_the_unit() {

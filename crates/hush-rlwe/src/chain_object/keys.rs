@@ -20,13 +20,17 @@ impl EvaluationKeys {
     /// The binary object: only the keys that are there.
     ///
     /// # Errors
-    /// [`CodecError::Object`] if a key is of another chain.
+    /// [`CodecError::Object`] if a key is of another chain, or serves lower levels alone.
     pub fn encode(&self, chain: &Chain) -> Result<Vec<u8>, CodecError> {
         let count = self.iter().count() as u32;
         let mut bytes = keys_header(chain, count)?.begin()?;
         for key in self.iter() {
             if key.chain() != chain {
                 return Err(RlweError::ChainMismatch.into());
+            }
+            if key.level() != chain.top() {
+                let (element, found, expected) = (key.element(), chain.top(), key.level());
+                return Err(RlweError::KeyLevel { element, found, expected }.into());
             }
             bytes.extend_from_slice(&key.element().to_le_bytes());
             bytes.extend_from_slice(&key.seed().to_bytes());

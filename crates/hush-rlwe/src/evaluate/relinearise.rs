@@ -17,7 +17,7 @@ impl RlweCiphertext {
     /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if the ciphertext is of another chain.
     pub fn relinearize(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
         let [body, mask, square] = self.components() else { return Ok(self.clone()) };
-        only(Relinearisation::of_components([body, mask, square]).run(keys)?)
+        only(Relinearisation::of_components(&[[body, mask, square]])?.run(keys)?)
     }
 
     /// [`RlweCiphertext::relinearize`] and the division to the level below, in one: cheaper, and with less error.
@@ -25,10 +25,21 @@ impl RlweCiphertext {
     /// # Errors
     /// As there; [`RlweError::LastLevel`]; [`RlweError::Components`] unless there are three.
     pub fn relinearize_and_mod_switch(&self, keys: &EvaluationKeys) -> Result<Self, RlweError> {
-        let [body, mask, square] = self.components() else {
-            return Err(RlweError::Components { found: self.components().len(), expected: 3 });
-        };
-        only(Relinearisation::of_components([body, mask, square]).run_and_mod_switch(keys)?)
+        only(Self::relinearize_and_mod_switch_all(&[self], keys)?)
+    }
+
+    /// [`RlweCiphertext::relinearize_and_mod_switch`] of several ciphertexts of one level, with one pass over the key.
+    ///
+    /// # Errors
+    /// As there, and [`RlweError::Ring`] if the levels differ.
+    pub fn relinearize_and_mod_switch_all(
+        ciphertexts: &[&Self],
+        keys: &EvaluationKeys,
+    ) -> Result<Vec<Self>, RlweError> {
+        let all = ciphertexts.iter().copied().map(three_components).collect::<Result<Vec<_>, _>>()?;
+        let some = |some| Relinearisation::of_components(some)?.run_and_mod_switch(keys);
+        let groups: Vec<_> = all.chunks(TOGETHER).map(some).collect::<Result<_, _>>()?;
+        Ok(groups.into_iter().flatten().collect())
     }
 
     /// [`RlweCiphertext::mul`] and [`RlweCiphertext::relinearize`] in one: no component of the product is ever stored.
@@ -70,6 +81,13 @@ impl RlweCiphertext {
     }
 }
 
+fn three_components(ciphertext: &RlweCiphertext) -> Result<[&Poly<Eval>; 3], RlweError> {
+    match ciphertext.components() {
+        [body, mask, square] => Ok([body, mask, square]),
+        other => Err(RlweError::Components { found: other.len(), expected: 3 }),
+    }
+}
+
 type Pair<'a> = (&'a Poly<Eval>, &'a Poly<Eval>);
 
 /// Ciphertexts of three components that become ciphertexts of two: the key switches the `squares`, the `rests` join.
@@ -89,9 +107,13 @@ enum Rest<'a> {
 }
 
 impl<'a> Relinearisation<'a> {
-    fn of_components([body, mask, square]: [&'a Poly<Eval>; 3]) -> Self {
-        let (squares, rests) = (vec![Source::Poly(square)], vec![Rest::Sum((body, mask))]);
-        Self { ring: body.ring(), squares, rests }
+    /// At least one.
+    fn of_components(components: &[[&'a Poly<Eval>; 3]]) -> Result<Self, RlweError> {
+        let ring = components.first().ok_or(RlweError::ComponentCount { found: 0 })?[0].ring();
+        components.iter().try_for_each(|[body, ..]| ring.check_same(body.ring()))?;
+        let squares = components.iter().map(|&[.., square]| Source::Poly(square)).collect();
+        let rests = components.iter().map(|&[body, mask, _]| Rest::Sum((body, mask))).collect();
+        Ok(Self { ring, squares, rests })
     }
 
     /// At least one pair of factors.
@@ -113,7 +135,7 @@ impl<'a> Relinearisation<'a> {
         keys: &'b EvaluationKeys,
     ) -> Result<(&'b KeySwitchKey, &'b ChainLevel), RlweError> {
         let key = keys.relinearisation()?;
-        Ok((key, key.chain().level(key.chain().level_of(self.ring)?)?))
+        Ok((key, key.tables(self.ring)?.1))
     }
 
     fn run(&self, keys: &EvaluationKeys) -> Result<Vec<RlweCiphertext>, RlweError> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The polynomial that is switched, and its digits.
 
-use hush_ring::parallel::for_each_row;
-use hush_ring::{Chain, ChainLevel, Digit, Eval, Level, Poly, Words};
+use hush_ring::parallel::{for_each_group_of, for_each_row};
+use hush_ring::{Chain, ChainLevel, Digit, Eval, Level, Poly, Words, limbs_together};
 
 use crate::RlweError;
 
@@ -55,20 +55,33 @@ impl<'a> PreparedDigits<'a> {
         Self { tables, source, rows: tables.digits().iter().map(prepare).collect() }
     }
 
-    /// Digit `digit` modulo prime `index` of the extended ring, in the evaluation domain; in `scratch`, unless it stands
-    /// somewhere already.
-    pub(super) fn limb<'b>(&'b self, digit: usize, index: usize, scratch: &'b mut [u64]) -> &'b [u64] {
+    /// The coefficients of a digit modulo some primes of the extended ring, a row for each: of those that stand nowhere yet.
+    pub(super) fn convert(&self, digit: usize, indices: &[usize], rows: &mut [&mut [u64]]) {
         let tables = &self.tables.digits()[digit];
-        if tables.limbs().contains(&index) {
-            return self.source.limb(index, scratch);
-        }
         if tables.limbs().is_empty() {
-            scratch.fill(0);
-            return scratch;
+            return rows.iter_mut().for_each(|row| row.fill(0));
         }
-        tables.converter().convert(index, &self.rows[digit], scratch);
-        self.tables.extended().limbs()[index].forward(scratch);
-        scratch
+        let others = indices.iter().zip(rows).filter(|(index, _)| !self.is_own(digit, **index));
+        let (others, mut rows): (Vec<usize>, Vec<&mut [u64]>) =
+            others.map(|(&index, row)| (index, &mut **row)).unzip();
+        tables.converter().convert_all(&others, &self.rows[digit], &mut rows);
+    }
+
+    /// A row of [`PreparedDigits::convert`] in the evaluation domain.
+    pub(super) fn transform(&self, digit: usize, index: usize, row: &mut [u64]) {
+        if !self.is_own(digit, index) && !self.tables.digits()[digit].limbs().is_empty() {
+            self.tables.extended().limbs()[index].forward(row);
+        }
+    }
+
+    /// The digit modulo one prime: that row, or the polynomial's own.
+    pub(super) fn row<'b>(&'b self, digit: usize, index: usize, row: &'b mut [u64]) -> &'b [u64] {
+        if self.is_own(digit, index) { self.source.limb(index, row) } else { row }
+    }
+
+    /// Whether a prime is one of the digit's.
+    fn is_own(&self, digit: usize, index: usize) -> bool {
+        self.tables.digits()[digit].limbs().contains(&index)
     }
 }
 
@@ -96,22 +109,32 @@ impl Decomposed {
         let digits = PreparedDigits::new(tables, &source);
         let count = tables.digits().len();
         let mut rows = Words::recycled(count * tables.extended().poly_words());
-        for_each_row(&mut rows, count * degree, |index, rows| {
-            for (digit, row) in rows.chunks_exact_mut(degree).enumerate() {
-                if tables.digits()[digit].limbs().contains(&index) {
-                    row.copy_from_slice(poly.limb(index));
-                } else {
-                    digits.limb(digit, index, row);
+        let group = limbs_together(degree);
+        for_each_group_of(vec![&mut rows], count * degree, group, |first, rows| {
+            let indices: Vec<usize> = (first..first + rows.len()).collect();
+            let mut rows: Vec<_> =
+                rows.into_iter().flatten().map(|rows| rows.chunks_exact_mut(degree)).collect();
+            let mut by_digit: Vec<Vec<&mut [u64]>> =
+                (0..count).map(|_| rows.iter_mut().filter_map(Iterator::next).collect()).collect();
+            for (digit, rows) in by_digit.iter_mut().enumerate() {
+                digits.convert(digit, &indices, rows);
+            }
+            for (place, &index) in indices.iter().enumerate() {
+                for (digit, rows) in by_digit.iter_mut().enumerate() {
+                    match digits.is_own(digit, index) {
+                        true => rows[place].copy_from_slice(poly.limb(index)),
+                        false => digits.transform(digit, index, rows[place]),
+                    }
                 }
             }
         });
         Ok(Self { chain: chain.clone(), level, rows })
     }
 
-    pub(super) fn chain(&self) -> &Chain {
+    pub(crate) fn chain(&self) -> &Chain {
         &self.chain
     }
-    pub(super) fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         self.level
     }
 

@@ -33,7 +33,7 @@ impl ExtendedPair {
         Ok(Self { body, mask, chain: chain.clone(), level })
     }
 
-    pub(super) fn words_mut(&mut self) -> (&mut [u64], &mut [u64]) {
+    pub(crate) fn words_mut(&mut self) -> (&mut [u64], &mut [u64]) {
         (self.body.words_mut(), self.mask.words_mut())
     }
 

@@ -32,6 +32,8 @@ pub struct Ckks {
     /// Place in the embedding's order of slot `i`.
     places: Vec<u32>,
     scales: Vec<f64>,
+    /// For each level the scale of clear factors of ciphertexts at their own scale.
+    clear_scales: Vec<f64>,
 }
 
 /// A ciphertext with its level and scale.
@@ -66,14 +68,41 @@ impl Ckks {
     /// [`SchemeError::RealScale`] if a level's scale falls below 1 or reaches its modulus, which means that the chain was made
     /// for another scale; [`SchemeError::Ring`] if the chain's numbers are no primes.
     pub fn new(params: &ChainParams, scale_log2: f64, cpu: Cpu) -> Result<Self, SchemeError> {
+        Self::with_segments(params, &[(params.top(), scale_log2)], cpu)
+    }
+
+    /// [`Ckks::new`] for a chain in segments with a scale each: their highest levels, and log2 of the scales there. Without one for the top level its scale is 1.
+    ///
+    /// Products of ciphertexts keep to the scales of a segment. Between two of them, products with clear values lead from one scale to the other.
+    ///
+    /// # Errors
+    /// As [`Ckks::new`].
+    pub fn with_segments(
+        params: &ChainParams,
+        segments: &[(Level, f64)],
+        cpu: Cpu,
+    ) -> Result<Self, SchemeError> {
         let chain = Chain::new(params, 1, cpu)?;
         let degree = chain.degree();
-        let mut scales = vec![scale_log2.exp2()];
-        for level in (1..=chain.top().0).rev().map(Level) {
-            let ratio = chain.level(level)?.mod_switch().ok_or(RlweError::LastLevel)?.ratio();
-            scales.push(scales.last().map_or(0.0, |scale| scale * scale * ratio));
+        let (mut scales, mut clear_scales) = (Vec::new(), Vec::new());
+        for level in (0..=chain.top().0).rev().map(Level) {
+            let segment = segments.iter().find(|(top, _)| *top == level).map(|(_, log2)| log2.exp2());
+            // Of the division that leads here.
+            let ratio = match chain.level(Level(level.0 + 1)) {
+                Ok(above) => above.mod_switch().ok_or(RlweError::LastLevel)?.ratio(),
+                Err(_) => 1.0,
+            };
+            let continued = scales.last().map_or(1.0, |above| above * above * ratio);
+            let scale = segment.unwrap_or(continued);
+            // Within a segment a clear factor has the scale of its level, to the bit.
+            let clear = |above: f64| if segment.is_none() { above } else { scale / (above * ratio) };
+            clear_scales.extend(scales.last().map(|&above| clear(above)));
+            scales.push(scale);
         }
+        // At level 0 nothing is divided.
+        clear_scales.extend(scales.last());
         scales.reverse();
+        clear_scales.reverse();
         for (level, &scale) in scales.iter().enumerate() {
             let modulus_log2 = params.log_q(Level(level as u8)).unwrap_or(0.0);
             if !(scale.is_finite() && scale > 1.0 && scale.log2() < modulus_log2) {
@@ -87,7 +116,7 @@ impl Ckks {
         let powers = std::iter::successors(Some(1), |&power| Some(power * step % (2 * degree)));
         // The embedding's slot j is the value at ζ^(4j + 1).
         let places = powers.take(degree / 2).map(|power| (power / 4) as u32).collect();
-        Ok(Self { embedding: Embedding::new(degree, cpu), chain, places, scales })
+        Ok(Self { embedding: Embedding::new(degree, cpu), chain, places, scales, clear_scales })
     }
 
     /// The chain.
@@ -106,6 +135,15 @@ impl Ckks {
     pub fn scale(&self, level: Level) -> Result<RealScale, SchemeError> {
         self.chain.level(level)?;
         Ok(RealScale::new(self.scales.get(level.index()).copied().unwrap_or(1.0)))
+    }
+
+    /// The scale of clear factors of ciphertexts at a level's own scale, after which a division gives the scale of the level below.
+    ///
+    /// # Errors
+    /// [`SchemeError::Ring`] if there is no such level.
+    pub fn own_clear_scale(&self, level: Level) -> Result<RealScale, SchemeError> {
+        self.chain.level(level)?;
+        Ok(RealScale::new(self.clear_scales.get(level.index()).copied().unwrap_or(1.0)))
     }
 
     /// The message with these complex slots at a level's own scale, ready to be encrypted; missing slots are zero.
@@ -277,10 +315,33 @@ impl Ckks {
     /// As [`Ckks::mul_plain`].
     pub fn mul_constant(&self, a: &CkksCiphertext, value: Complex) -> Result<CkksCiphertext, SchemeError> {
         let scale = self.clear_scale(a)?;
-        let mut out = a.clone();
-        out.inner.mul_clear_assign(&self.constant(value, a.inner.ring(), scale)?)?;
-        out.scale = a.scale.times(scale);
-        Ok(out)
+        let inner = if value.im == 0.0 {
+            a.inner.clone().mul_scalars(&residues(value.re, a.inner.ring(), scale)?)?
+        } else {
+            let mut inner = a.inner.clone();
+            inner.mul_clear_assign(&self.constant(value, a.inner.ring(), scale)?)?;
+            inner
+        };
+        Ok(CkksCiphertext { inner, level: a.level, scale: a.scale.times(scale) })
+    }
+
+    /// `sum += value·a`, as the sum with [`Ckks::mul_constant`], in one pass.
+    ///
+    /// # Errors
+    /// As [`Ckks::mul_constant`] and [`Ckks::add`].
+    pub fn mul_constant_add_assign(
+        &self,
+        sum: &mut CkksCiphertext,
+        a: &CkksCiphertext,
+        value: f64,
+    ) -> Result<(), SchemeError> {
+        check_levels(sum, a)?;
+        let scale = self.clear_scale(a)?;
+        let product = a.scale.times(scale);
+        if !sum.scale.is_near(product) {
+            return Err(SchemeError::RealScales { left: sum.scale, right: product });
+        }
+        Ok(sum.inner.mul_scalars_add_assign(&a.inner, &residues(value, a.inner.ring(), scale)?)?)
     }
 
     /// `integer·a`, exactly; the scale stays.
@@ -288,6 +349,17 @@ impl Ckks {
         let mut out = a.clone();
         out.inner.mul_integer_assign(integer.into());
         out
+    }
+
+    /// `i·a`, exactly; level and scale stay.
+    ///
+    /// # Errors
+    /// None in practice: it is a product with `X^(N/2)`, which is `i` in every slot.
+    pub fn mul_i(&self, a: &CkksCiphertext) -> Result<CkksCiphertext, SchemeError> {
+        let i = self.constant(Complex { re: 0.0, im: 1.0 }, a.inner.ring(), RealScale::new(1.0))?;
+        let mut out = a.clone();
+        out.inner.mul_clear_assign(&i)?;
+        Ok(out)
     }
 
     /// `a·b`: three components at the product of the scales, to be relinearised or summed first.
@@ -478,17 +550,15 @@ impl Ckks {
 
     /// `re + im·X^(N/2)`, scaled: the polynomial that has the value in every slot.
     fn constant(&self, value: Complex, ring: &Ring, scale: RealScale) -> Result<Poly<Eval>, SchemeError> {
-        if !(value.re.is_finite() && value.im.is_finite()) {
-            return Err(SchemeError::NotFinite { index: 0 });
-        }
         if value.im == 0.0 {
             // An integer is its own value at every root: no transform is needed.
-            let integer = rounded(vec![value.re], scale, ring)?[0] as i128;
+            let residues = residues(value.re, ring, scale)?;
             let mut poly = Poly::recycled(ring);
-            for (index, limb) in ring.limbs().iter().enumerate() {
-                poly.limb_mut(index).fill(limb.modulus().reduce_i128(integer));
-            }
+            residues.iter().enumerate().for_each(|(index, &residue)| poly.limb_mut(index).fill(residue));
             return Ok(poly);
+        }
+        if !(value.re.is_finite() && value.im.is_finite()) {
+            return Err(SchemeError::NotFinite { index: 0 });
         }
         let mut coefficients = vec![0.0; ring.degree()];
         coefficients[0] = value.re;
@@ -521,6 +591,15 @@ impl Ckks {
         let own = self.scale(level)?;
         Ok(CkksCiphertext { inner, level, scale: if scale.is_near(own) { own } else { scale } })
     }
+}
+
+/// A number, scaled and rounded, modulo each prime.
+fn residues(value: f64, ring: &Ring, scale: RealScale) -> Result<Vec<u64>, SchemeError> {
+    if !value.is_finite() {
+        return Err(SchemeError::NotFinite { index: 0 });
+    }
+    let integer = rounded(vec![value], scale, ring)?[0] as i128;
+    Ok(ring.limbs().iter().map(|limb| limb.modulus().reduce_i128(integer)).collect())
 }
 
 fn check_levels(a: &CkksCiphertext, b: &CkksCiphertext) -> Result<(), SchemeError> {

@@ -24,6 +24,20 @@ impl Ckks {
         divided.map(|(product, (a, b))| self.divided(product, a.level, a.scale.times(b.scale))).collect()
     }
 
+    /// [`Ckks::relinearize_rescale`] of several ciphertexts of one level, likewise.
+    ///
+    /// # Errors
+    /// As [`Ckks::relinearize_rescale`]; [`SchemeError::Rlwe`] if the levels differ.
+    pub fn relinearize_rescale_all(
+        &self,
+        ciphertexts: &[CkksCiphertext],
+        keys: &EvaluationKeys,
+    ) -> Result<Vec<CkksCiphertext>, SchemeError> {
+        let inner: Vec<_> = ciphertexts.iter().map(|a| &a.inner).collect();
+        let divided = RlweCiphertext::relinearize_and_mod_switch_all(&inner, keys)?;
+        divided.into_iter().zip(ciphertexts).map(|(inner, a)| self.divided(inner, a.level, a.scale)).collect()
+    }
+
     /// [`Ckks::rotate`] of several ciphertexts of one level by the same number of places, likewise.
     ///
     /// # Errors

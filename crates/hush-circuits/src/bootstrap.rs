@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Bootstrapping of CKKS: a ciphertext without levels becomes one with levels, and the same slots.
+//!
+//! # Math
+//! With slots `v` at the input level, scale `Δ`, and `ε = gain·Δ/q0`:
+//!
+//! ```text
+//!   slots v                    to coefficients        coefficients v at level 0
+//!   coefficients ε·v + I       raise the modulus      in units of q0, with integers |I| < RANGE
+//!   slots (ε·v + I)/RANGE      to slots               at the top of the chain
+//!   slots ε·v                  reduce                 c·sin(2π·(ε·v + I)) = c·sin(2π·ε·v) ≈ c·2π·ε·v
+//! ```
+//!
+//! The last line is `v` again at another scale. *Slots to coefficients comes first*, so that the reduction meets the values themselves and not a transform of them: its error,
+//! `(2π·ε·v)²/6` of `v`, is bounded for every message and not for random ones alone, and the first transform runs on few primes.
+//!
+//! *Values.* Real and imaginary parts are from −1 to 1. Larger ones come out wrong without notice: the caller knows bounds.
+//!
+//! *Chance.* That an integer `I` leaves its range, and with it a slot all sense, has a chance below `2^-134` for a ciphertext that was encrypted and computed honestly
+//! ([`BootstrapShape::RANGE`]). Nothing holds for ciphertexts that were made to fail.
+//!
+//! # References
+//! \[CHKKS18b\] the structure; \[BMTH21\] transforms by factors of the Fourier transform, double hoisting; \[HK20\] cosine and double angles; \[BTH22\] slots to coefficients first,
+//! sparse secret. Differs: the polynomial meets the cosine at every integer, so that its error is relative to the value.
+
+mod bounds;
+mod cosine;
+mod fourier;
+
+use std::collections::BTreeMap;
+
+use hush_params::ChainParams;
+use hush_params::bootstrap::BootstrapShape;
+use hush_ring::{Cpu, Level, keep_buffers};
+use hush_rlwe::{EncapsulationKeys, EvaluationKeys, RlweCiphertext, conjugation_element};
+use hush_schemes::RealScale;
+use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
+
+use crate::CircuitError;
+use crate::error::check_depth;
+use crate::linear::LinearTransform;
+use crate::polynomial::RealPolynomial;
+use crate::scheme::check_own_scale;
+
+/// Everything public that bootstrapping needs beside keys: matrices, encoded, and a polynomial.
+///
+/// *Memory.* The matrices are most of it, see [`Bootstrapping::memory_bytes`]. *Secrecy.* Public.
+#[derive(Clone, Debug)]
+pub struct Bootstrapping {
+    shape: BootstrapShape,
+    to_coefficients: Vec<LinearTransform>,
+    to_slots: Vec<LinearTransform>,
+    cosine: RealPolynomial,
+    /// What is subtracted after each doubling.
+    subtrahends: Vec<f64>,
+    /// The factor from values to what the reduction makes of them, `c·2π·ε`.
+    height: f64,
+    epsilon: f64,
+    /// The largest error of the cosine, in relation to a value.
+    cosine_error: f64,
+}
+
+/// The keys of a bootstrapping.
+///
+/// *Secrecy.* Public, as their parts.
+#[derive(Clone, Debug)]
+pub struct BootstrapKeys {
+    /// Those of [`Bootstrapping::key_levels`], or more.
+    pub evaluation: EvaluationKeys,
+    /// For the raising of the modulus.
+    pub encapsulation: EncapsulationKeys,
+}
+
+impl BootstrapKeys {
+    /// Bytes in memory, masks included.
+    pub fn memory_bytes(&self) -> usize {
+        self.evaluation.memory_bytes() + self.encapsulation.memory_bytes()
+    }
+}
+
+impl Bootstrapping {
+    /// The scheme over a shape's chain, with the scales of its segments.
+    ///
+    /// # Errors
+    /// [`CircuitError::Scheme`] if the chain is not of this shape.
+    pub fn scheme(shape: &BootstrapShape, chain: &ChainParams, cpu: Cpu) -> Result<Ckks, CircuitError> {
+        Ok(Ckks::with_segments(chain, &shape.scales_log2(chain), cpu)?)
+    }
+
+    /// Encodes the matrices for a scheme made by [`Bootstrapping::scheme`].
+    ///
+    /// # Cost
+    /// An encoding over up to all primes for each diagonal: some hundred.
+    ///
+    /// # Errors
+    /// [`CircuitError::Scheme`] for a scheme over a chain of another shape.
+    pub fn new(scheme: &Ckks, shape: &BootstrapShape) -> Result<Self, CircuitError> {
+        let params = scheme.chain().params();
+        let value = |level: Level| Ok::<_, CircuitError>(scheme.scale(level)?.value());
+        let q0 = params.log_q(Level(0)).unwrap_or(0.0).exp2();
+        let epsilon = f64::from(shape.gain_log2).exp2() * value(Level(0))? / q0;
+
+        let stages = shape.to_coefficients as usize;
+        let mut to_coefficients = Vec::with_capacity(stages);
+        for (index, diagonals) in fourier::to_coefficients(scheme.slot_count(), stages)?.iter().enumerate() {
+            let level = Level(shape.input().0 - index as u8);
+            to_coefficients.push(LinearTransform::new(scheme, diagonals, level)?);
+        }
+        // Parts are the sum with the conjugate, and what is read at the top's scale is q0·(ε·v + I).
+        let factor = value(shape.top())?.recip() * q0 * 2.0 * f64::from(BootstrapShape::RANGE);
+        let stages = shape.to_slots as usize;
+        let mut to_slots = Vec::with_capacity(stages);
+        for (index, diagonals) in
+            fourier::to_slots(scheme.slot_count(), stages, factor.recip())?.iter().enumerate()
+        {
+            let level = Level(shape.top().0 - index as u8);
+            to_slots.push(LinearTransform::new(scheme, diagonals, level)?);
+        }
+
+        // The last division leads to no level's own scale: the height of the sine makes up for it.
+        let last = Level(shape.output().0 + 1);
+        let ratio = scheme.chain().level(last)?.mod_switch().map_or(1.0, |switch| switch.ratio());
+        let reached = value(last)?.powi(2) * ratio * epsilon;
+        let height = value(shape.output())? / reached / std::f64::consts::TAU;
+        let doublings = BootstrapShape::DOUBLINGS;
+        let first = height.powf(f64::from(1_u32 << doublings).recip());
+        // 2·(c·cos)² − c² = c²·cos of the double angle.
+        let subtrahends = (0..doublings).map(|k| first.powi(2 << k)).collect();
+        let series = cosine::near_integers(BootstrapShape::RANGE, doublings);
+        let cosine_error = cosine::relative_error(&series, BootstrapShape::RANGE, doublings);
+        let cosine: Vec<f64> = series.iter().map(|coefficient| coefficient * first).collect();
+        let cosine = RealPolynomial::chebyshev(&cosine, -1.0, 1.0)?;
+        let height = height * std::f64::consts::TAU * epsilon;
+        Ok(Self {
+            shape: *shape,
+            to_coefficients,
+            to_slots,
+            cosine,
+            subtrahends,
+            height,
+            epsilon,
+            cosine_error,
+        })
+    }
+
+    /// The shape that it was made for.
+    pub fn shape(&self) -> &BootstrapShape {
+        &self.shape
+    }
+
+    /// The keys that it needs, and no others: Galois elements, 0 for relinearisation, with the highest level of each.
+    pub fn key_levels(&self) -> BTreeMap<usize, Level> {
+        let degree = self.shape.degree as usize;
+        let mut levels = BTreeMap::from([
+            (0, self.shape.reduction()),
+            (conjugation_element(degree), self.shape.reduction()),
+        ]);
+        for transform in self.to_coefficients.iter().chain(&self.to_slots) {
+            for element in transform.split().galois_elements(degree) {
+                let highest = levels.entry(element).or_insert(transform.level());
+                *highest = transform.level().max(*highest);
+            }
+        }
+        levels
+    }
+
+    /// Bytes of the encoded matrices.
+    pub fn memory_bytes(&self) -> usize {
+        self.to_coefficients.iter().chain(&self.to_slots).map(LinearTransform::memory_bytes).sum()
+    }
+
+    /// A ciphertext at the output level with the same complex slots.
+    ///
+    /// # Errors
+    /// [`CircuitError::Levels`] for a ciphertext below the input level; [`CircuitError::Scheme`] for one at another scale than its level's, or without a key.
+    pub fn apply(
+        &self,
+        scheme: &Ckks,
+        a: &CkksCiphertext,
+        keys: &BootstrapKeys,
+    ) -> Result<CkksCiphertext, CircuitError> {
+        let [re, im] = self.parts(scheme, a, keys)?;
+        let reduced = self.reduce(scheme, &[re, im], keys)?;
+        let [re, im] = reduced.as_slice() else { return Err(CircuitError::NoDiagonals) };
+        Ok(scheme.add(re, &scheme.mul_i(im)?)?)
+    }
+
+    /// [`Bootstrapping::apply`] for slots that are real: imaginary parts are lost.
+    ///
+    /// # Cost
+    /// Half of the reduction is saved.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn apply_real(
+        &self,
+        scheme: &Ckks,
+        a: &CkksCiphertext,
+        keys: &BootstrapKeys,
+    ) -> Result<CkksCiphertext, CircuitError> {
+        let [re, _] = self.parts(scheme, a, keys)?;
+        self.reduce(scheme, &[re], keys)?.pop().ok_or(CircuitError::NoDiagonals)
+    }
+
+    /// [`Bootstrapping::apply`] for two ciphertexts of one level with real slots, at the cost of one with complex slots.
+    ///
+    /// # Errors
+    /// As there; [`CircuitError::Scheme`] if the levels differ.
+    pub fn apply_pair(
+        &self,
+        scheme: &Ckks,
+        [a, b]: [&CkksCiphertext; 2],
+        keys: &BootstrapKeys,
+    ) -> Result<[CkksCiphertext; 2], CircuitError> {
+        let parts = self.parts(scheme, &scheme.add(a, &scheme.mul_i(b)?)?, keys)?;
+        self.reduce(scheme, &parts, keys)?.try_into().map_err(|_| CircuitError::NoDiagonals)
+    }
+
+    /// Real and imaginary parts of `(ε·v + I)/RANGE`, as ciphertexts with real slots at the level of the reduction.
+    fn parts(
+        &self,
+        scheme: &Ckks,
+        a: &CkksCiphertext,
+        keys: &BootstrapKeys,
+    ) -> Result<[CkksCiphertext; 2], CircuitError> {
+        let raised = self.raise(scheme, &self.coefficients(scheme, a, keys)?, keys)?;
+        let slots = transformed(scheme, raised, &self.to_slots, &keys.evaluation)?;
+        let conjugate = scheme.conjugate(&slots, &keys.evaluation)?;
+        let re = scheme.add(&slots, &conjugate)?;
+        Ok([re, scheme.mul_i(&scheme.sub(&conjugate, &slots)?)?])
+    }
+
+    /// The slots as coefficients, at level 0.
+    fn coefficients(
+        &self,
+        scheme: &Ckks,
+        a: &CkksCiphertext,
+        keys: &BootstrapKeys,
+    ) -> Result<CkksCiphertext, CircuitError> {
+        check_depth(a.level(), self.shape.to_coefficients)?;
+        keep_buffers(WORKING_POLYNOMIALS * 8 * scheme.chain().key_ring().poly_words());
+        check_own_scale(scheme, a)?;
+        let lowered = scheme.level_down(a, self.shape.input())?;
+        transformed(scheme, lowered, &self.to_coefficients, &keys.evaluation)
+    }
+
+    /// Coefficients `q0·(ε·v + I)` at the top level, read at its scale.
+    fn raise(
+        &self,
+        scheme: &Ckks,
+        a: &CkksCiphertext,
+        keys: &BootstrapKeys,
+    ) -> Result<CkksCiphertext, CircuitError> {
+        let gained = scheme.mul_integer(a, 1 << self.shape.gain_log2);
+        Ok(scheme.ciphertext(keys.encapsulation.raise(gained.inner())?)?)
+    }
+
+    /// `v` at the output level, for each ciphertext with slots `(ε·v + I)/RANGE`.
+    fn reduce(
+        &self,
+        scheme: &Ckks,
+        parts: &[CkksCiphertext],
+        keys: &BootstrapKeys,
+    ) -> Result<Vec<CkksCiphertext>, CircuitError> {
+        let mut values = self.cosine.evaluate_all(scheme, parts, &keys.evaluation)?;
+        for &subtrahend in &self.subtrahends {
+            let pairs: Vec<_> = values.iter().map(|value| (value, value)).collect();
+            let squares = scheme.mul_rescale_all(&pairs, &keys.evaluation)?;
+            let doubled = squares.iter().map(|square| {
+                scheme.add_constant(&scheme.mul_integer(square, 2), Complex { re: -subtrahend, im: 0.0 })
+            });
+            values = doubled.collect::<Result<_, _>>()?;
+        }
+        let own: RealScale = scheme.scale(self.shape.output())?;
+        let read = |value: &CkksCiphertext| {
+            let inner: RlweCiphertext = value.inner().clone();
+            Ok(scheme.ciphertext_at(inner, own)?)
+        };
+        values.iter().map(read).collect()
+    }
+}
+
+/// Polynomials over all primes that are in flight at most, while the cosine is evaluated: buffers for so many are kept for the next time.
+const WORKING_POLYNOMIALS: usize = 48;
+
+fn transformed(
+    scheme: &Ckks,
+    a: CkksCiphertext,
+    transforms: &[LinearTransform],
+    keys: &EvaluationKeys,
+) -> Result<CkksCiphertext, CircuitError> {
+    transforms.iter().try_fold(a, |a, transform| transform.apply(scheme, &a, keys))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What bootstrapping does to the error of slots.
+//!
+//! # Math
+//! All errors are counted in units of the values. What a value had for an error before, it has afterwards: the slope of the sine is at most 1. Added are
+//!
+//! * *to coefficients*: rounded matrices, key switches and divisions. A factor with `D` diagonals is `√(D/2)` times a unitary map, so that in units of the
+//!   coefficients that come out a sum of `D` roundings counts `√D` times, and an error of its input `√2` times at most;
+//! * *raising*: two key switches, on coefficients;
+//! * *to slots*: the same as to coefficients, with values up to `RANGE` on the way: `(ε·v + I)`;
+//! * *reduction*: the polynomial and the doublings, run on bounds, and divided by `c·2π·ε`, since that is what they make of a value;
+//! * the sine instead of the identity, `(2π·ε)²/6` at most, the polynomial instead of the cosine at the end of the range, and the rounding of coefficients to doubles.
+//!
+//! Errors of different operations are independent, as everywhere in [`crate::noise`]. docs/math/bootstrapping.md compares the sum with what is measured.
+
+use std::f64::consts::TAU;
+
+use hush_params::bootstrap::{BootstrapShape, SPARSE_WEIGHT};
+use hush_params::noise::{ERROR_VARIANCE, NoiseModel, View, add_phase_log2};
+use hush_ring::{Level, RingLimb};
+
+use super::Bootstrapping;
+use crate::CircuitError;
+use crate::error::check_depth;
+use crate::linear::LinearTransform;
+use crate::noise::{CircuitNoise, CkksNoise, SlotNoise, TransformShape};
+use crate::polynomial::Arithmetic;
+
+impl Bootstrapping {
+    /// Bounds on bootstrapped slots, for slots with real and imaginary parts between −1 and 1.
+    ///
+    /// # Errors
+    /// [`CircuitError::Magnitude`] for slots that may be larger; [`CircuitError::Levels`] below the input level.
+    pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_depth(a.level(), self.shape.to_coefficients)?;
+        let largest_log2 = add_phase_log2(a.value_log2(), model.error_log2(&a));
+        if largest_log2 > LARGEST_LOG2 {
+            return Err(CircuitError::Magnitude { found_log2: a.value_log2() });
+        }
+        let a = model.lowered(&a, self.shape.input())?;
+        let own = add_phase_log2(
+            add_phase_log2(self.coefficients_log2(model)?, self.raising_log2(model)?),
+            self.reduction_log2(model)?,
+        );
+        // What is no random error, in the place of one.
+        let sine = (TAU * self.epsilon).powi(2) / 6.0;
+        let doubles = (-DOUBLE_BITS).exp2() / self.height;
+        let fixed_log2 = (sine + doubles + self.cosine_error).log2() - model.tail_log2();
+        let deviation_log2 = add_phase_log2(add_phase_log2(a.deviation_log2(), own), fixed_log2);
+        model.known(self.shape.output(), a.value_log2(), deviation_log2)
+    }
+
+    /// log2 of the largest error of a slot that bootstrapping itself adds.
+    ///
+    /// # Errors
+    /// As [`Bootstrapping::noise`].
+    pub fn error_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
+        let exact = model.known(self.shape.input(), 0.0, f64::NEG_INFINITY)?;
+        Ok(model.error_log2(&self.noise(model, exact)?))
+    }
+
+    fn coefficients_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
+        // Complex slots are up to √2.
+        self.to_coefficients.iter().try_fold(f64::NEG_INFINITY, |sum, transform| {
+            Ok(add_phase_log2(sum, stage_log2(model, transform, (0.5, 0.5))?))
+        })
+    }
+
+    fn raising_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
+        let chain = model.scheme().chain().params();
+        let phases = NoiseModel::new(chain.degree(), 1, View::Bound);
+        let large = phases.key_switch(chain, chain.top()).coefficient_log2;
+        // To the sparse secret: a digit for each prime of level 0, one special prime, and the rounding of a division under that secret.
+        let special = chain.special().first().map_or(1.0, |&p| p as f64);
+        let ring = model.scheme().chain().ring(Level(0))?;
+        let digit = |limb: &RingLimb| (limb.modulus().value() as f64 / special).powi(2);
+        let digits: f64 = ring.limbs().iter().map(digit).sum();
+        let rounding = (1.0 + SPARSE_WEIGHT as f64) / 12.0;
+        let small = (2.0 * chain.degree() as f64 * ERROR_VARIANCE / 12.0 * digits + rounding).log2() / 2.0;
+        let scale_log2 = model.scheme().scale(Level(0))?.log2() + f64::from(self.shape.gain_log2);
+        Ok(add_phase_log2(small, large) - scale_log2)
+    }
+
+    /// From the top level to the output, in units of the values.
+    fn reduction_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
+        let stages = self.to_slots.len() as f64;
+        let range_log2 = f64::from(BootstrapShape::RANGE).log2();
+        let mut argument = f64::NEG_INFINITY;
+        for (index, transform) in self.to_slots.iter().enumerate() {
+            // Values fall from RANGE to 1/2; inside a factor they are larger by the root of what it sums up.
+            let value_log2 = range_log2 - (range_log2 + 1.0) * index as f64 / stages;
+            let (diagonals, _) = transform.counts();
+            let inside_log2 = value_log2 + 0.5 * (diagonals as f64).log2();
+            argument = add_phase_log2(argument, stage_log2(model, transform, (inside_log2, 0.0))?);
+        }
+        let slots = model.known(self.shape.reduction(), -1.0, argument)?;
+        let parts = model.sum(slots, model.rotated(slots));
+        let mut value = self.cosine.noise(model, model.bounded(parts, 0.0))?;
+        for &subtrahend in &self.subtrahends {
+            let doubled = model.divide(&model.product(&value, &value)?)?.times(2.0);
+            value = model.bounded(model.add_scalar(&doubled, -subtrahend)?, subtrahend.log2());
+        }
+        Ok(value.deviation_log2() - self.height.log2())
+    }
+}
+
+/// The error that a factor of the Fourier transform adds, for values up to `2^value_log2` and with an error of its input counting `2^norm_log2` times.
+fn stage_log2(
+    model: &CkksNoise<'_>,
+    transform: &LinearTransform,
+    (value_log2, norm_log2): (f64, f64),
+) -> Result<f64, CircuitError> {
+    let (diagonals, giant_steps) = transform.counts();
+    let exact = model.known(transform.level(), value_log2, f64::NEG_INFINITY)?;
+    let diagonals = (diagonals as f64).sqrt().ceil() as usize;
+    let shape = TransformShape { diagonals, giant_steps, row_norm: norm_log2.exp2() };
+    Ok(model.transformed(exact, shape)?.deviation_log2())
+}
+
+/// log2 of the largest value with its error: a little above 1, which costs the sine nothing that counts.
+const LARGEST_LOG2: f64 = 1.0 / 64.0;
+/// Bits to which the coefficients of the cosine and of the doublings are right, together.
+const DOUBLE_BITS: f64 = 44.0;

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Each phase against what it should be over the integers, and all of them together.
+
+use ethnum::I256;
+use hush_params::bootstrap::{N15, N16};
+use hush_ring::Chain;
+use hush_rlwe::RlweError;
+use hush_schemes::SchemeError;
+
+use super::*;
+use crate::noise::CkksNoise;
+use crate::testing::*;
+
+/// A ring that is far too small, with the levels of a set or fewer.
+fn toy_shape(like: &BootstrapShape, degree: u32) -> BootstrapShape {
+    BootstrapShape { degree, program: 2, to_coefficients: 2, to_slots: 2, ..*like }
+}
+
+struct Party {
+    owner: Owner<Ckks>,
+    bootstrapping: Bootstrapping,
+    keys: BootstrapKeys,
+}
+
+fn party(shape: &BootstrapShape) -> Party {
+    let cpu = Cpu::detect().unwrap();
+    let chain = ChainParams::insecure_toy(shape.chain_spec().unwrap()).unwrap();
+    let scheme = Bootstrapping::scheme(shape, &chain, cpu).unwrap();
+    let bootstrapping = Bootstrapping::new(&scheme, shape).unwrap();
+    let owner = Owner::of(scheme, &[]);
+    let sparse = ChainParams::insecure_toy(shape.sparse_spec().unwrap()).unwrap();
+    let evaluation = owner.secret.evaluation_keys_up_to(&bootstrapping.key_levels()).unwrap();
+    let encapsulation = owner.secret.encapsulation_keys(&Chain::new(&sparse, 1, cpu).unwrap()).unwrap();
+    let keys = BootstrapKeys { evaluation, encapsulation };
+    Party { owner, bootstrapping, keys }
+}
+
+fn real(values: &[f64]) -> Vec<Complex> {
+    values.iter().map(|&re| Complex { re, im: 0.0 }).collect()
+}
+
+/// log2 of the largest error of a part.
+fn worst(found: &[Complex], expected: &[Complex]) -> f64 {
+    let parts = |(&a, &b): (&Complex, &Complex)| (a.re - b.re).abs().max((a.im - b.im).abs());
+    found.iter().zip(expected).map(parts).fold(0.0, f64::max).log2()
+}
+
+/// Random slots, and those that a sine instead of the identity, or an order of phases that mixes slots, is worst for.
+fn messages(draw: &mut Draw, slots: usize) -> Vec<Vec<Complex>> {
+    let extreme = |sign: f64| Complex { re: sign, im: -sign };
+    vec![
+        draw.complex(slots),
+        vec![extreme(1.0); slots],
+        (0..slots).map(|slot| extreme(if slot % 2 == 0 { 1.0 } else { -1.0 })).collect(),
+        (0..slots).map(|slot| if slot == 5 { extreme(1.0) } else { Complex::default() }).collect(),
+        vec![Complex::default(); slots],
+    ]
+}
+
+#[test]
+fn every_message_comes_back_within_the_bound() {
+    for (set, degree) in [(&N16, 128), (&N16, 1024), (&N15, 512)] {
+        let shape = toy_shape(set.shape(), degree);
+        let party = party(&shape);
+        let scheme = &party.owner.scheme;
+        let bound = party.bootstrapping.error_log2(&CkksNoise::new(scheme)).unwrap();
+        let mut draw = Draw::new();
+        let mut largest = f64::NEG_INFINITY;
+        for (index, x) in messages(&mut draw, scheme.slot_count()).iter().enumerate() {
+            // From the lowest level, and from above.
+            let level = if index == 0 { shape.input() } else { Level(shape.input().0 + 1) };
+            let a = party.owner.encrypt(x, level);
+            let refreshed = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
+            assert_eq!(refreshed.level(), shape.output());
+            // Beside what the encryption itself had for an error.
+            let found = worst(&party.owner.decrypt(&refreshed), &party.owner.decrypt(&a));
+            assert!(found < bound, "message {index}: 2^{found:.2}, bound 2^{bound:.2}, {draw}");
+            largest = largest.max(found);
+        }
+        assert!(largest > bound - 12.5, "the bound 2^{bound:.2} is far from 2^{largest:.2}");
+        // What is left is as good as any ciphertext of its level.
+        let x = draw.complex(scheme.slot_count());
+        let a = party.owner.encrypt(&x, shape.input());
+        let refreshed = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
+        let square = scheme.mul_rescale(&refreshed, &refreshed, &party.keys.evaluation).unwrap();
+        let expected: Vec<Complex> = x.iter().map(|&z| z * z).collect();
+        assert!(worst(&party.owner.decrypt(&square), &expected) < bound + 2.5);
+    }
+}
+
+#[test]
+fn real_slots_come_back_alone_and_in_pairs() {
+    let shape = toy_shape(N16.shape(), 256);
+    let party = party(&shape);
+    let (owner, scheme) = (&party.owner, &party.owner.scheme);
+    let mut draw = Draw::new();
+    let [x, y] = [(); 2].map(|()| real(&draw.reals(scheme.slot_count(), -1.0, 1.0)));
+    let [a, b] = [&x, &y].map(|values| owner.encrypt(values, shape.input()));
+    let alone = party.bootstrapping.apply_real(scheme, &a, &party.keys).unwrap();
+    let [left, right] = party.bootstrapping.apply_pair(scheme, [&a, &b], &party.keys).unwrap();
+    for (found, expected) in [(&alone, &x), (&left, &x), (&right, &y)] {
+        assert_eq!(found.level(), shape.output());
+        assert!(worst(&owner.decrypt(found), expected) < -20.0, "{draw}");
+    }
+    // The imaginary part of a real refresh is lost, and not noise.
+    let complex = owner.encrypt(&draw.complex(scheme.slot_count()), shape.input());
+    let found = owner.decrypt(&party.bootstrapping.apply_real(scheme, &complex, &party.keys).unwrap());
+    assert!(found.iter().all(|z| z.im.abs() < 1e-6));
+    let other = owner.encrypt(&y, Level(shape.input().0 + 1));
+    let refused = party.bootstrapping.apply_pair(scheme, [&a, &other], &party.keys).unwrap_err();
+    assert!(matches!(refused, CircuitError::Scheme(SchemeError::Rlwe(RlweError::LevelMismatch { .. }))));
+}
+
+#[test]
+fn a_raised_ciphertext_is_the_message_and_small_multiples_of_the_modulus() {
+    let shape = toy_shape(N16.shape(), 4096);
+    let party = party(&shape);
+    let (owner, scheme) = (&party.owner, &party.owner.scheme);
+    let mut draw = Draw::new();
+    let x = draw.complex(scheme.slot_count());
+    let a = owner.encrypt(&x, Level(0));
+    let raised = party.keys.encapsulation.raise(a.inner()).unwrap();
+    let phase = owner.secret.phase(&raised).unwrap();
+    let ring = phase.poly().ring().clone();
+    let q0 = scheme.chain().ring(Level(0)).unwrap().limbs().iter();
+    let q0: I256 = q0.fold(I256::ONE, |q, limb| q * I256::from(limb.modulus().value()));
+    // The first four primes hold what has 66 bits.
+    let low = hush_ring::Ring::of_limbs(ring.limbs()[..4].to_vec(), ring.degree(), ring.cpu()).unwrap();
+    let before = owner.secret.phase(a.inner()).unwrap();
+    let mut squares = 0.0;
+    for column in 0..ring.degree() {
+        let residues: Vec<u64> = (0..4).map(|limb| phase.poly().limb(limb)[column]).collect();
+        let value = low.crt().lift_centered(&residues);
+        let multiple = (value * 2 + q0).div_euclid(q0 * 2);
+        assert!(multiple.abs() < I256::from(BootstrapShape::RANGE), "{multiple}, {draw}");
+        // Modulo q0 nothing has changed but for the errors of two key switches.
+        let residues = [before.poly().limb(0)[column], before.poly().limb(1)[column]];
+        let own = before.poly().ring().crt().lift_centered(&residues);
+        assert!((value - multiple * q0 - own).abs() < I256::from(1_u32 << 20), "{draw}");
+        squares += multiple.as_f64().powi(2);
+    }
+    // A sum of 33 uniform numbers has variance 33/12.
+    let variance = squares / ring.degree() as f64;
+    assert!((variance - 2.75).abs() < 0.6, "{variance}, {draw}");
+    let above = owner.encrypt(&x, Level(1));
+    assert!(party.keys.encapsulation.raise(above.inner()).is_err());
+}
+
+#[test]
+fn twenty_in_a_row_add_no_more_than_twenty_times_the_error() {
+    let shape = toy_shape(N16.shape(), 128);
+    let party = party(&shape);
+    let (owner, scheme) = (&party.owner, &party.owner.scheme);
+    let bound = party.bootstrapping.error_log2(&CkksNoise::new(scheme)).unwrap();
+    // Repeated, the sine would draw values of ±1 towards zero by its own error each time.
+    let x = Draw::new().complex(scheme.slot_count());
+    let mut a = owner.encrypt(&x, shape.input());
+    for _ in 0..20 {
+        a = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
+    }
+    assert!(worst(&owner.decrypt(&a), &x) < bound + 20_f64.log2());
+}
+
+#[test]
+fn exactly_the_listed_keys_are_needed_at_exactly_their_levels() {
+    let shape = toy_shape(N16.shape(), 64);
+    let party = party(&shape);
+    let (owner, scheme) = (&party.owner, &party.owner.scheme);
+    let a = owner.encrypt(&Draw::new().complex(scheme.slot_count()), shape.input());
+    let levels = party.bootstrapping.key_levels();
+    assert_eq!(levels.len(), party.keys.evaluation.iter().count());
+    for (&element, &level) in &levels {
+        let mut lower = levels.clone();
+        lower.insert(element, Level(level.0 - 1));
+        let evaluation = owner.secret.evaluation_keys_up_to(&lower).unwrap();
+        let keys = BootstrapKeys { evaluation, ..party.keys.clone() };
+        let refused = party.bootstrapping.apply(scheme, &a, &keys).unwrap_err();
+        let expected = Level(level.0 - 1);
+        assert_eq!(refused, RlweError::KeyLevel { element: element as u32, found: level, expected }.into());
+        lower.remove(&element);
+        let evaluation = owner.secret.evaluation_keys_up_to(&lower).unwrap();
+        let keys = BootstrapKeys { evaluation, ..party.keys.clone() };
+        let refused = party.bootstrapping.apply(scheme, &a, &keys).unwrap_err();
+        assert_eq!(refused, RlweError::MissingKey { element }.into());
+    }
+    let whole = owner.secret.galois_key(5).unwrap();
+    let some = owner.secret.galois_key_up_to(5, shape.input()).unwrap();
+    assert!(some.memory_bytes() < whole.memory_bytes() / 3);
+}
+
+#[test]
+fn what_cannot_be_bootstrapped_is_refused_before_any_work() {
+    let shape = toy_shape(N16.shape(), 64);
+    let party = party(&shape);
+    let (owner, scheme, bootstrapping) = (&party.owner, &party.owner.scheme, &party.bootstrapping);
+    let x = Draw::new().complex(scheme.slot_count());
+    let low = owner.encrypt(&x, Level(shape.input().0 - 1));
+    let expected = shape.to_coefficients;
+    assert_eq!(
+        bootstrapping.apply(scheme, &low, &party.keys).unwrap_err(),
+        CircuitError::Levels { found: low.level(), expected }
+    );
+    let a = owner.encrypt(&x, shape.input());
+    let scaled = scheme.ciphertext_at(a.inner().clone(), RealScale::new(3.0)).unwrap();
+    let refused = bootstrapping.apply(scheme, &scaled, &party.keys).unwrap_err();
+    assert!(matches!(refused, CircuitError::Scheme(SchemeError::RealScales { .. })));
+    // Bounds know what is too large.
+    let model = CkksNoise::new(scheme);
+    let large = model.fresh(shape.input(), 0.5).unwrap();
+    assert_eq!(bootstrapping.noise(&model, large).unwrap_err(), CircuitError::Magnitude { found_log2: 0.5 });
+    assert!(bootstrapping.noise(&model, model.fresh(low.level(), 0.0).unwrap()).is_err());
+    // A chain of another shape.
+    let other = BootstrapShape { to_slots: 3, ..shape };
+    assert!(Bootstrapping::new(scheme, &other).is_err());
+    // Keys of the dense and the sparse secret the wrong way round.
+    let key = || owner.secret.relinearisation_key().unwrap();
+    assert_eq!(EncapsulationKeys::new(key(), key()).unwrap_err(), RlweError::ChainMismatch);
+}
+
+/// With rows so large that several limbs are made together.
+#[test]
+fn rings_of_65536_compute_as_small_ones() {
+    let mut owner = ckks(&toy(1 << 16, 4, 2), TOY_SCALE_LOG2);
+    let element = hush_rlwe::rotation_element(1 << 16, 1);
+    owner.rekey(&[element, conjugation_element(1 << 16)]);
+    let mut draw = Draw::new();
+    let slots = owner.scheme.slot_count();
+    let (x, y) = (draw.complex(slots), draw.complex(slots));
+    let (a, b) = (owner.encrypt(&x, Level(3)), owner.encrypt(&y, Level(3)));
+    let (scheme, keys) = (&owner.scheme, &owner.keys);
+    let product = scheme.mul_rescale(&a, &b, keys).unwrap();
+    let together = scheme.mul_rescale_all(&[(&a, &b), (&a, &a)], keys).unwrap();
+    assert_eq!(together[0], product);
+    let moved = scheme.rotate(&product, 1, keys).unwrap();
+    assert_eq!(scheme.rotate_many(&product, &[1], keys).unwrap(), [moved.clone()]);
+    let mut expected: Vec<Complex> = x.iter().zip(&y).map(|(&x, &y)| x * y).collect();
+    expected.rotate_left(1);
+    assert_close(&owner.decrypt(&moved), &expected, -18.0);
+    let diagonals = crate::linear::Diagonals::new(slots, [(0, y.clone()), (1, x.clone())]).unwrap();
+    let transform = LinearTransform::new(scheme, &diagonals, Level(2)).unwrap();
+    let mut next = x.clone();
+    next.rotate_left(1);
+    let expected: Vec<Complex> = (0..slots).map(|i| y[i] * x[i] + x[i] * next[i]).collect();
+    let a = owner.encrypt(&x, Level(2));
+    assert_close(&owner.decrypt(&transform.apply(scheme, &a, keys).unwrap()), &expected, -18.0);
+}

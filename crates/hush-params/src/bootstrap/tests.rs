@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+use crate::primes::LARGEST_BITS;
+
+#[test]
+fn names_say_what_sets_are() {
+    for (place, set) in SETS.iter().enumerate() {
+        let (shape, chain) = (set.shape(), set.chain().unwrap());
+        let degree_log2 = shape.degree.trailing_zeros();
+        let level = f64::from(shape.low) * f64::from(LARGE_BITS) / 3.0;
+        let (q, p) = (chain.universe().len(), chain.special().len());
+        let name = format!("n{degree_log2}_boot{}x{}_q{q}p{p}_sec128_v1", shape.program, level.round());
+        assert_eq!((set.name(), usize::from(set.code())), (name.as_str(), place + 1));
+        assert_eq!(chain.security_bits(), 128);
+        assert_eq!(chain.top(), shape.top());
+        let transforms = shape.to_coefficients + shape.to_slots;
+        assert_eq!(u32::from(shape.top().0), transforms + shape.program + 8);
+    }
+}
+
+#[test]
+fn divisions_are_of_the_size_that_was_asked_for_and_scales_stay_near_it() {
+    let small = BootstrapShape { low: 4, base: 5, program: 2, ..*N15.shape() };
+    for shape in [N16.shape(), N15.shape(), &small] {
+        let chain = ChainParams::new(shape.chain_spec().unwrap()).unwrap();
+        let third = f64::from(LARGE_BITS) / 3.0;
+        for level in 1..=shape.top().0 {
+            let thirds = if level <= shape.output().0 { shape.low } else { shape.high };
+            let bits = chain.log_q(Level(level)).unwrap() - chain.log_q(Level(level - 1)).unwrap();
+            assert!((bits - f64::from(thirds) * third).abs() < 0.01, "level {level}: {bits}");
+        }
+        let base = f64::from(shape.base) * third;
+        assert!((chain.log_q(Level(0)).unwrap() - base).abs() < 0.01);
+        let [low, high] = shape.scales_log2(&chain);
+        assert_eq!((low.0, high.0), (shape.output(), shape.top()));
+        assert!((low.1 - f64::from(shape.low) * third).abs() < 0.01);
+        assert!((high.1 - f64::from(shape.high) * third).abs() < 0.01);
+        // What special primes there are serves every digit, and the top has no room left.
+        assert!(chain.special().iter().all(|&p| 64 - p.leading_zeros() == LARGEST_BITS));
+        let sparse = ChainParams::new(shape.sparse_spec().unwrap()).unwrap();
+        let places = &chain.levels()[0];
+        let level_0: Vec<u64> = places.iter().map(|&place| chain.universe()[usize::from(place)]).collect();
+        assert_eq!((sparse.universe(), sparse.top()), (level_0.as_slice(), Level(0)));
+        assert_eq!(sparse.special(), &chain.special()[..1]);
+    }
+}
+
+/// Estimates of the sparse secret cover every set, at its degree and at no smaller a modulus.
+#[test]
+fn sparse_secrets_are_secure_by_the_estimates() {
+    for set in SETS {
+        let sparse = set.sparse_chain().unwrap();
+        let bits = sparse.universe().iter().chain(sparse.special()).map(|&q| (q as f64).log2()).sum::<f64>();
+        let covers = |(degree, log_q, _): &&(u32, f64, f64)| *degree == set.shape().degree && *log_q >= bits;
+        let (_, _, found) = SPARSE_ESTIMATES.iter().find(covers).unwrap();
+        assert!(*found >= 128.0, "{}: {found}", set.name());
+        let dense = DENSE_ESTIMATES.iter().find(|(name, _)| *name == set.name()).unwrap();
+        assert!(dense.1 >= 128.0);
+    }
+}
+
+/// Chernoff's bound on the integers that raising adds.
+#[test]
+fn multiples_beyond_the_range_are_rarer_than_promised() {
+    let terms = SPARSE_WEIGHT as f64 + 1.0;
+    let edge = f64::from(BootstrapShape::RANGE) - 0.5;
+    let log2 = |lambda: f64| {
+        let half = lambda / 2.0;
+        (terms * (half.sinh() / half).ln() - lambda * edge) / std::f64::consts::LN_2
+    };
+    let best = (1..4000).map(|k| log2(f64::from(k) / 100.0)).fold(0.0, f64::min);
+    assert!(1.0 + best < -150.0, "2^{best:.1}");
+    assert!((FAILURE_LOG2 - (1.0 + best + 16.0)).abs() < 1.0, "2^{:.1}", 1.0 + best + 16.0);
+    // With the dense secret they would be met by the hundred.
+    assert!((2.0 / 3.0 * 65536.0 / 12.0_f64).sqrt() > 50.0);
+}
