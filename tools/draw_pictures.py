@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-from pictures import architecture, bars, capture, codewords, curves, flags, hidden, matching, ranks, sides
+from pictures import architecture, bars, capture, codewords, curves, flags, hidden, levels, matching, ranks, sides
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -47,6 +47,7 @@ def pictures() -> dict[str, str]:
     drawn = {
         "architecture.svg": architecture.draw(architecture.edges(ROOT)),
         "conditions-without-keys.svg": flags.draw(),
+        "bootstrapping.svg": levels.draw(),
         "codewords.svg": codewords.draw(),
         "hidden-constants.svg": hidden.draw(),
         "ranks.svg": ranks.draw(),

@@ -9,8 +9,9 @@ The estimator (https://github.com/malb/lattice-estimator) needs Sage, or the par
     PYTHONPATH=lattice-estimator sage/bin/python tools/estimate.py             # the sets and chains: some ten minutes
     PYTHONPATH=lattice-estimator sage/bin/python tools/estimate.py --lab       # those of the laboratory: a minute
     PYTHONPATH=lattice-estimator sage/bin/python tools/estimate.py --tfhe      # those of TFHE: a minute
+    PYTHONPATH=lattice-estimator sage/bin/python tools/estimate.py --bootstrapping  # those of CKKS bootstrapping: a quarter of an hour
 
-The sets come from the code (``cargo run -p hush-params --example sets``, and ``tfhe_sets`` for those of TFHE). ``--check`` compares the
+The sets come from the code (``cargo run -p hush-params --example sets``, and ``tfhe_sets``, ``bootstrap_sets``). ``--check`` compares the
 table in the documentation with what the estimator says, and fails where they differ by more than a tenth of a bit. A test of
 ``hush-params`` compares the table with the code.
 """
@@ -27,6 +28,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/security/parameters.md"
 ATTACKS = ("uSVP", "BDD", "dual hybrid")
+SPARSE_ATTACKS = ("primal hybrid", "with meet-in-the-middle", "dual hybrid", "with meet-in-the-middle")
 
 
 def printed(crate, example):
@@ -108,15 +110,61 @@ def tfhe(only):
     return wrong
 
 
+def sparse_operations(degree, modulus, weight):
+    """log2 of the operations of each attack that guesses where a sparse secret is zero."""
+    from estimator import LWE, ND, RC, lwe_dual, prob
+    from sage.all import oo
+
+    # The same chances are asked for thousands of times.
+    prob.drop = lwe_dual.prob_drop = functools.cache(getattr(prob.drop, "__wrapped__", prob.drop))
+    error, half = ND.CenteredBinomial(21), weight // 2
+    instance = LWE.Parameters(n=degree, q=modulus, Xs=ND.SparseTernary(half, half), Xe=error, m=oo)
+    attacks = (
+        functools.partial(LWE.primal_hybrid, mitm=False, babai=False),
+        functools.partial(LWE.primal_hybrid, mitm=True, babai=True),
+        lwe_dual.dual_hybrid,
+        functools.partial(lwe_dual.dual_hybrid, mitm_optimization=True),
+    )
+    return [math.log2(attack(instance, red_cost_model=RC.MATZOV)["rop"]) for attack in attacks]
+
+
+def bootstrapping(only):
+    """Prints the tables of the sets for bootstrapping, dense secrets and sparse ones, and returns what is wrong."""
+    wrong, lines = [], {"dense": [ATTACKS], "sparse": [SPARSE_ATTACKS]}
+    for name, _, degree, weight, dense, sparse in printed("hush-params", "bootstrap_sets"):
+        if only not in name:
+            continue
+        product = [math.prod(map(int, primes.split(","))) for primes in (dense, sparse)]
+        figures = {
+            "dense": estimate(int(degree), round(math.log2(product[0]), 3), True),
+            "sparse": sparse_operations(int(degree), product[1], int(weight)),
+        }
+        for (which, bits), modulus in zip(figures.items(), product):
+            cells = [f"`{name}`", degree, down(math.log2(modulus)), *map(down, bits), down(min(bits))]
+            lines[which].append(cells)
+            if min(bits) < label_of(name):
+                wrong.append(f"{name}, {which}: {down(min(bits))} bits, labelled {label_of(name)}")
+    for which, (attacks, *rows) in lines.items():
+        heads = ["set", "N", f"log2 q, {which} secret", *attacks, "smallest"]
+        print("|", " | ".join(heads), "|")
+        print("|" + "---|" * len(heads))
+        for cells in rows:
+            print("|", " | ".join(cells), "|", flush=True)
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--lab", action="store_true", help="the sets of the laboratory (LWE with secrets like errors)")
     parser.add_argument("--tfhe", action="store_true", help="the sets of TFHE")
+    parser.add_argument("--bootstrapping", action="store_true", help="the sets for CKKS bootstrapping")
     parser.add_argument("--check", action="store_true", help="compare with the page")
     parser.add_argument("--only", default="", help="sets whose name contains this")
     arguments = parser.parse_args()
     if arguments.tfhe:
         sys.exit("\n".join(tfhe(arguments.only)) or None)
+    if arguments.bootstrapping:
+        sys.exit("\n".join(bootstrapping(arguments.only)) or None)
     known, wrong = published(), []
     print(f"| set | code | N | log2 Q | {' | '.join(ATTACKS)} | smallest |\n|---|---|---|---|---|---|---|---|")
     for name, code, dimension, modulus in sets("hush-lab" if arguments.lab else "hush-params"):

@@ -41,7 +41,7 @@ pub(crate) enum Benchmark {
     Encryption(Encryption),
     /// Rows that are added to a table many times, and queries of it beside the same rows encrypted at once
     Appends(Appends),
-    /// Bootstrappings of TFHE: look-ups, gates, and integers in digits, alone and in batches
+    /// Bootstrappings of TFHE: look-ups, gates, and integers in digits, alone and in batches; or of CKKS: slots that get levels back
     Bootstraps(Bootstraps),
     /// Parts of a table written anew, beside encrypting the same rows
     Compact(Compact),
@@ -187,11 +187,26 @@ pub(crate) struct Conditions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Bootstraps {
-    /// Bits of the integers, separated by commas; products have 16 at most
+    /// The scheme
+    #[arg(long, value_enum, default_value_t = BootstrapScheme::Tfhe)]
+    pub(crate) scheme: BootstrapScheme,
+    /// TFHE: bits of the integers, separated by commas; products have 16 at most
     #[arg(long, value_delimiter = ',', default_values_t = [8, 16, 32, 64], value_parser = even_bits)]
     pub(crate) bits: Vec<u32>,
+    /// CKKS: names of the parameter sets, separated by commas; those that there is memory for if none is named
+    #[arg(long, value_delimiter = ',', value_name = "NAME,NAME")]
+    pub(crate) sets: Vec<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
+}
+
+/// A scheme with bootstrapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BootstrapScheme {
+    /// Digits and gates
+    Tfhe,
+    /// Slots
+    Ckks,
 }
 
 /// Bits of integers in digits of two.

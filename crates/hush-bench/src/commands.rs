@@ -8,7 +8,7 @@ use std::process::Command;
 use hush::{Error, ProfileInUse};
 use hush_bench::{
     BenchError, analytics, appends, bootstraps, compactions, conditions, cubes, deletions, edge_grid,
-    encryption, joins, libraries, predictions, products, runs, split_table, tpch,
+    encryption, joins, libraries, predictions, products, runs, slot_bootstraps, split_table, tpch,
 };
 use hush_system::processors;
 use hush_system::program::beside;
@@ -16,8 +16,9 @@ use hush_terminal::{say, visible};
 use serde::Serialize;
 
 use crate::args::{
-    Analytics, AnalyticsQuestion, Appends, Benchmark, Bootstraps, Cli, Compact, Conditions, Cubes, Delete,
-    EdgeGrid, Encryption, Joins, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable, Tpch,
+    Analytics, AnalyticsQuestion, Appends, Benchmark, BootstrapScheme, Bootstraps, Cli, Compact, Conditions,
+    Cubes, Delete, EdgeGrid, Encryption, Joins, Libraries, LweAgcd, Predictions, Products, Runs, SplitTable,
+    Tpch,
 };
 
 /// Runs a benchmark and prints its report.
@@ -109,6 +110,12 @@ fn cubes(args: &Cubes, threads: usize) -> Result<(), Error> {
 }
 
 fn bootstraps(args: &Bootstraps, threads: usize) -> Result<(), Error> {
+    if args.scheme == BootstrapScheme::Ckks {
+        let options = args.slot_options(threads);
+        let measured = slot_bootstraps::run(&options).map_err(to_error)?;
+        report(args.asking.json, &measured, || slot_bootstraps::text(&options, &measured))?;
+        return all_right("parameter set", slot_bootstraps::wrong(&measured));
+    }
     let options = args.options(threads);
     let measured = bootstraps::run(&options).map_err(to_error)?;
     report(args.asking.json, &measured, || bootstraps::text(&options, &measured))?;

@@ -22,6 +22,9 @@ pub enum BenchError {
     /// Decryption refused.
     #[error(transparent)]
     Decrypt(#[from] hush_keys::DecryptError),
+    /// A circuit refused.
+    #[error(transparent)]
+    Circuit(#[from] hush_circuits::CircuitError),
     /// A ciphertext without values.
     #[error("internal: a ciphertext without values")]
     Empty,

@@ -29,6 +29,7 @@ pub mod predictions;
 mod prepared;
 pub mod products;
 pub mod runs;
+pub mod slot_bootstraps;
 pub mod split_table;
 mod synthetic;
 pub mod tpch;

@@ -16,7 +16,7 @@
 //!
 //! *Values.* Real and imaginary parts are from −1 to 1. Larger ones come out wrong without notice: the caller knows bounds.
 //!
-//! *Chance.* That an integer `I` leaves its range, and with it a slot all sense, has a chance below `2^-134` for a ciphertext that was encrypted and computed honestly
+//! *Chance.* That an integer `I` leaves its range, and with it a slot all sense, has a chance below `2^-132` for a ciphertext that was encrypted and computed honestly
 //! ([`BootstrapShape::RANGE`]). Nothing holds for ciphertexts that were made to fail.
 //!
 //! # References

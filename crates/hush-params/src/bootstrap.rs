@@ -20,7 +20,7 @@
 
 use crate::chain::ChainSpec;
 use crate::primes::primes_of;
-use crate::{ChainError, ChainParams, Level};
+use crate::{ChainError, ChainParams, Level, ParamsError};
 
 /// Coefficients of the ephemeral secret that are not zero.
 pub const SPARSE_WEIGHT: usize = 32;
@@ -51,11 +51,11 @@ pub struct BootstrapShape {
 }
 
 impl BootstrapShape {
-    /// No multiple of `q0` beyond `±(RANGE − 1)` is expected: for each coefficient with a chance below `2^-150`.
+    /// No multiple of `q0` beyond `±(RANGE − 1)` is expected: for each coefficient with a chance of `2^-148.6`.
     ///
     /// # Math
-    /// Under a sparse secret the multiple is a sum of `h + 1 = 33` numbers that are uniform between `−1/2` and `1/2`, and rounded. By Chernoff, `P(|I| ≥ 15.5)` is at most
-    /// `2·inf_λ (sinh(λ/2)/(λ/2))^33·e^(−15.5·λ)`; a test computes it.
+    /// Under a sparse secret the multiple is the sum of `h = 32` numbers that are uniform between `−1/2` and `1/2`, rounded. Such a sum is at least `16 − 1/2` with the
+    /// chance `(1/2)^32/32!`: the corner of a cube (Irwin and Hall).
     pub const RANGE: u32 = 16;
     /// Degree of the polynomial that is a cosine near integers: it meets the cosine at every integer within the range.
     pub const COSINE_DEGREE: u32 = 2 * (Self::RANGE - 1);
@@ -149,6 +149,7 @@ pub struct BootstrapSet {
     name: &'static str,
     code: u16,
     shape: BootstrapShape,
+    memory_mb: u64,
 }
 
 impl BootstrapSet {
@@ -163,6 +164,10 @@ impl BootstrapSet {
     /// What its levels are for.
     pub fn shape(&self) -> &BootstrapShape {
         &self.shape
+    }
+    /// About how many bytes keys, matrices and one bootstrapping take together, measured.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_mb * 1_000_000
     }
     /// Its chain.
     ///
@@ -195,6 +200,7 @@ pub const N16: BootstrapSet = BootstrapSet {
         gain_log2: 0,
         digit_limbs: 7,
     },
+    memory_mb: 14_000,
 };
 
 /// 2^14 complex slots, 3 levels of 30.67 bits: half the memory and less than half the time, to half as many bits.
@@ -212,13 +218,27 @@ pub const N15: BootstrapSet = BootstrapSet {
         gain_log2: 6,
         digit_limbs: 4,
     },
+    memory_mb: 6_500,
 };
 
 /// All sets, by their codes.
 pub const SETS: [&BootstrapSet; 2] = [&N16, &N15];
 
+/// The set with this name.
+///
+/// # Errors
+/// [`ParamsError::UnknownBootstrap`].
+pub fn named(name: &str) -> Result<&'static BootstrapSet, ParamsError> {
+    let unknown = || ParamsError::UnknownBootstrap { found: name.chars().take(64).collect() };
+    SETS.into_iter().find(|set| set.name == name).ok_or_else(unknown)
+}
+
+pub(crate) fn known_names() -> String {
+    SETS.map(|set| set.name).join(", ")
+}
+
 /// log2 of the chance that one of `2^16` coefficients leaves the range, and a ciphertext its sense.
-pub const FAILURE_LOG2: f64 = -134.6;
+pub const FAILURE_LOG2: f64 = -132.6;
 
 /// What attacks on a secret of [`SPARSE_WEIGHT`] cost: degree, log2 of the largest modulus, bits of the cheapest. Lattice Estimator, cost model RC.MATZOV: primal hybrid with and
 /// without meet-in-the-middle, dual hybrid with and without (with it: the cheapest), each over all that it guesses; docs/security/parameters.md.

@@ -67,6 +67,15 @@ pub enum ParamsError {
         /// The code as found.
         found: u16,
     },
+    /// No set for bootstrapping has this name.
+    #[error(
+        "unknown parameter set for bootstrapping {found:?}; this version knows {}",
+        crate::bootstrap::known_names()
+    )]
+    UnknownBootstrap {
+        /// The name as found.
+        found: String,
+    },
     /// No preset has this name.
     #[error("unknown parameter set {found:?}; this version knows {}", known_names())]
     UnknownName {

@@ -158,12 +158,13 @@ impl BaseConverter {
     }
 }
 
-/// Columns of a tile: so few that all rows of a tile stay in the second cache.
+/// Columns of a tile: so few that all rows of a tile stay in the second cache, where whole rows do not.
 fn tile_of(columns: usize) -> usize {
-    if columns.is_multiple_of(TILE) { TILE } else { columns }
+    if columns >= SMALLEST_TILED && columns.is_multiple_of(TILE) { TILE } else { columns }
 }
 
 const TILE: usize = 2048;
+const SMALLEST_TILED: usize = 1 << 15;
 
 /// How many limbs are made together at a ring degree. Where the rows that they are converted from are beyond the second cache, several share one reading of them: a
 /// product at `N = 65536` takes a third less time. Below, rows that are finished one by one stay in that cache.

@@ -3,7 +3,7 @@
 
 use hush_bench::{
     analytics, appends, bootstraps, compactions, conditions, cubes, deletions, edge_grid, encryption, joins,
-    libraries, predictions, products, runs, split_table, tpch,
+    libraries, predictions, products, runs, slot_bootstraps, split_table, tpch,
 };
 
 use super::{
@@ -39,6 +39,12 @@ impl Bootstraps {
     pub(crate) fn options(&self, threads: usize) -> bootstraps::Options {
         let Asking { seed, repeat, .. } = self.asking;
         bootstraps::Options { bits: self.bits.clone(), seed, repeat, threads }
+    }
+
+    /// The same for the benchmark of CKKS.
+    pub(crate) fn slot_options(&self, threads: usize) -> slot_bootstraps::Options {
+        let Asking { seed, repeat, .. } = self.asking;
+        slot_bootstraps::Options { sets: self.sets.clone(), seed, repeat, threads }
     }
 }
 

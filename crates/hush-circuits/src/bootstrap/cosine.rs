@@ -4,8 +4,8 @@
 //! # Math
 //! Wanted is `cos(2π·(x − 1/4)/2^r)` for `x = I + δ` with integers `|I| < R` and a small `δ`; doubling the angle `r` times makes `sin(2π·x) = sin(2π·δ)` of it. The polynomial of
 //! degree `2·(R − 1)` that meets the cosine at every integer of the range has no error there, and beside it one of `δ` times the difference of the slopes: its error is relative
-//! to the result. With `R = 16` and `r = 3` the slopes differ by less than `2^-35` of themselves up to `|I| = 8`, `2^-31` up to 10, which one bootstrapping in some thousand exceeds,
-//! and `2^-16` at 15, which none does.
+//! to the result. With `R = 16` and `r = 3` the slopes differ by less than `2^-35` of themselves up to `|I| = 8`, `2^-31` up to 10, which one bootstrapping in some million exceeds,
+//! and `2^-16` at 15, which none reaches.
 //!
 //! Points so far apart make coefficients from which rounding would be magnified by 2^20 or so: they are computed with 256 bits after the point.
 

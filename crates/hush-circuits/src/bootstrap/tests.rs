@@ -70,10 +70,10 @@ fn every_message_comes_back_within_the_bound() {
             // From the lowest level, and from above.
             let level = if index == 0 { shape.input() } else { Level(shape.input().0 + 1) };
             let a = party.owner.encrypt(x, level);
-            let refreshed = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
-            assert_eq!(refreshed.level(), shape.output());
+            let bootstrapped = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
+            assert_eq!(bootstrapped.level(), shape.output());
             // Beside what the encryption itself had for an error.
-            let found = worst(&party.owner.decrypt(&refreshed), &party.owner.decrypt(&a));
+            let found = worst(&party.owner.decrypt(&bootstrapped), &party.owner.decrypt(&a));
             assert!(found < bound, "message {index}: 2^{found:.2}, bound 2^{bound:.2}, {draw}");
             largest = largest.max(found);
         }
@@ -81,8 +81,8 @@ fn every_message_comes_back_within_the_bound() {
         // What is left is as good as any ciphertext of its level.
         let x = draw.complex(scheme.slot_count());
         let a = party.owner.encrypt(&x, shape.input());
-        let refreshed = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
-        let square = scheme.mul_rescale(&refreshed, &refreshed, &party.keys.evaluation).unwrap();
+        let bootstrapped = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
+        let square = scheme.mul_rescale(&bootstrapped, &bootstrapped, &party.keys.evaluation).unwrap();
         let expected: Vec<Complex> = x.iter().map(|&z| z * z).collect();
         assert!(worst(&party.owner.decrypt(&square), &expected) < bound + 2.5);
     }
@@ -102,7 +102,7 @@ fn real_slots_come_back_alone_and_in_pairs() {
         assert_eq!(found.level(), shape.output());
         assert!(worst(&owner.decrypt(found), expected) < -20.0, "{draw}");
     }
-    // The imaginary part of a real refresh is lost, and not noise.
+    // The imaginary part of a real bootstrapping is lost, and not noise.
     let complex = owner.encrypt(&draw.complex(scheme.slot_count()), shape.input());
     let found = owner.decrypt(&party.bootstrapping.apply_real(scheme, &complex, &party.keys).unwrap());
     assert!(found.iter().all(|z| z.im.abs() < 1e-6));
@@ -139,7 +139,7 @@ fn a_raised_ciphertext_is_the_message_and_small_multiples_of_the_modulus() {
         assert!((value - multiple * q0 - own).abs() < I256::from(1_u32 << 20), "{draw}");
         squares += multiple.as_f64().powi(2);
     }
-    // A sum of 33 uniform numbers has variance 33/12.
+    // A sum of 32 uniform numbers and a rounding have variance 33/12.
     let variance = squares / ring.degree() as f64;
     assert!((variance - 2.75).abs() < 0.6, "{variance}, {draw}");
     let above = owner.encrypt(&x, Level(1));

@@ -12,16 +12,20 @@ fn names_say_what_sets_are() {
         let name = format!("n{degree_log2}_boot{}x{}_q{q}p{p}_sec128_v1", shape.program, level.round());
         assert_eq!((set.name(), usize::from(set.code())), (name.as_str(), place + 1));
         assert_eq!(chain.security_bits(), 128);
+        assert_eq!(named(&name).unwrap(), *set);
         assert_eq!(chain.top(), shape.top());
         let transforms = shape.to_coefficients + shape.to_slots;
         assert_eq!(u32::from(shape.top().0), transforms + shape.program + 8);
     }
+    let unknown = named("n14").unwrap_err();
+    assert_eq!(unknown, ParamsError::UnknownBootstrap { found: "n14".to_owned() });
+    assert!(SETS.iter().all(|set| unknown.to_string().contains(set.name())), "{unknown}");
 }
 
 #[test]
 fn divisions_are_of_the_size_that_was_asked_for_and_scales_stay_near_it() {
-    let small = BootstrapShape { low: 4, base: 5, program: 2, ..*N15.shape() };
-    for shape in [N16.shape(), N15.shape(), &small] {
+    let other = BootstrapShape { low: 4, base: 5, program: 2, degree: 1 << 16, ..*N15.shape() };
+    for shape in [N16.shape(), N15.shape(), &other] {
         let chain = ChainParams::new(shape.chain_spec().unwrap()).unwrap();
         let third = f64::from(LARGE_BITS) / 3.0;
         for level in 1..=shape.top().0 {
@@ -59,18 +63,16 @@ fn sparse_secrets_are_secure_by_the_estimates() {
     }
 }
 
-/// Chernoff's bound on the integers that raising adds.
+/// The sum of `h` numbers between −1/2 and 1/2 that are as large as they can be but for 1/2 in all.
 #[test]
 fn multiples_beyond_the_range_are_rarer_than_promised() {
-    let terms = SPARSE_WEIGHT as f64 + 1.0;
-    let edge = f64::from(BootstrapShape::RANGE) - 0.5;
-    let log2 = |lambda: f64| {
-        let half = lambda / 2.0;
-        (terms * (half.sinh() / half).ln() - lambda * edge) / std::f64::consts::LN_2
-    };
-    let best = (1..4000).map(|k| log2(f64::from(k) / 100.0)).fold(0.0, f64::min);
-    assert!(1.0 + best < -150.0, "2^{best:.1}");
-    assert!((FAILURE_LOG2 - (1.0 + best + 16.0)).abs() < 1.0, "2^{:.1}", 1.0 + best + 16.0);
+    let terms = SPARSE_WEIGHT as f64;
+    let missing = terms / 2.0 - (f64::from(BootstrapShape::RANGE) - 0.5);
+    assert_eq!(missing, 0.5, "one term of the formula of Irwin and Hall");
+    let factorial: f64 = (1..=SPARSE_WEIGHT).map(|k| (k as f64).log2()).sum();
+    let one = 1.0 + terms * missing.log2() - factorial;
+    assert!(one < -148.5 && one + 16.0 < FAILURE_LOG2 && one + 16.0 > FAILURE_LOG2 - 0.2, "2^{one:.2}");
+    assert!(FAILURE_LOG2 < -128.0);
     // With the dense secret they would be met by the hundred.
     assert!((2.0 / 3.0 * 65536.0 / 12.0_f64).sqrt() > 50.0);
 }
