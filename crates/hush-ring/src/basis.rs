@@ -113,7 +113,7 @@ impl BaseConverter {
             whole.copy_from_slice(rows);
             whole
         });
-        for (index, rows) in rows.chunks_exact_mut(self.row_count() * tile).enumerate() {
+        for_each_row(rows, self.row_count() * tile, |index, rows| {
             for (place, (source, row)) in self.source.iter().zip(rows.chunks_exact_mut(tile)).enumerate() {
                 if let Some(whole) = &whole {
                     row.copy_from_slice(&whole[place * columns + index * tile..][..tile]);
@@ -125,7 +125,7 @@ impl BaseConverter {
             if is_tagged {
                 hush_kernels::convert::tag_quotients(first.limb.cpu(), rows, tile, &self.reciprocals);
             }
-        }
+        });
     }
 
     /// The integers modulo target `target`, canonical, from prepared rows.

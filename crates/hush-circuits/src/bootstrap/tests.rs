@@ -232,7 +232,7 @@ fn rings_of_65536_compute_as_small_ones() {
     let together = scheme.mul_rescale_all(&[(&a, &b), (&a, &a)], keys).unwrap();
     assert_eq!(together[0], product);
     let moved = scheme.rotate(&product, 1, keys).unwrap();
-    assert_eq!(scheme.rotate_many(&product, &[1], keys).unwrap(), [moved.clone()]);
+    assert_eq!(scheme.rotate_many(&product, &[1], keys).unwrap().first(), Some(&moved));
     let mut expected: Vec<Complex> = x.iter().zip(&y).map(|(&x, &y)| x * y).collect();
     expected.rotate_left(1);
     assert_close(&owner.decrypt(&moved), &expected, -18.0);
