@@ -20,7 +20,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use hush_ring::{Eval, Level, Poly};
+use hush_ring::{Level, Repeated};
 use hush_rlwe::{EvaluationKeys, ExtendedPair, HoistedTerm, rotation_element};
 
 pub use split::Split;
@@ -132,7 +132,7 @@ impl<T: Copy + Default + PartialEq> Diagonals<T> {
 /// A linear transform, encoded for ciphertexts of one level.
 ///
 /// *Layout.* For each giant step the baby steps with their diagonals over the level's extended ring:
-/// `8·diagonals·(L + K)·N` bytes. *Secrecy.* Public.
+/// `8·diagonals·(L + K)·N` bytes, or less where diagonals have a period ([`Repeated`]). *Secrecy.* Public.
 #[derive(Clone, Debug)]
 pub struct LinearTransform {
     level: Level,
@@ -145,7 +145,7 @@ pub struct LinearTransform {
 struct Giant {
     element: usize,
     /// Index into the baby steps, and the diagonal.
-    terms: Vec<(usize, Poly<Eval>)>,
+    terms: Vec<(usize, Repeated)>,
 }
 
 impl LinearTransform {
@@ -197,7 +197,7 @@ impl LinearTransform {
                 .entry(giant)
                 .or_insert_with(|| Giant { element, terms: Vec::new() })
                 .terms
-                .push((baby, clear));
+                .push((baby, Repeated::new(&clear)));
         }
         Ok(Self { level, split, giants: giants.into_values().collect() })
     }
@@ -214,7 +214,7 @@ impl LinearTransform {
     /// Bytes of the encoded diagonals.
     pub fn memory_bytes(&self) -> usize {
         let diagonals = self.giants.iter().flat_map(|giant| &giant.terms);
-        diagonals.map(|(_, clear)| 8 * clear.words().len()).sum()
+        diagonals.map(|(_, clear)| clear.memory_bytes()).sum()
     }
 
     /// Its diagonals and the giant steps that rotate.

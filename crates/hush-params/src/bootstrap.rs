@@ -200,7 +200,7 @@ pub const N16: BootstrapSet = BootstrapSet {
         gain_log2: 0,
         digit_limbs: 7,
     },
-    memory_mb: 14_000,
+    memory_mb: 12_500,
 };
 
 /// 2^14 complex slots, 3 levels of 30.67 bits: half the memory and less than half the time, to half as many bits.
@@ -218,7 +218,7 @@ pub const N15: BootstrapSet = BootstrapSet {
         gain_log2: 6,
         digit_limbs: 4,
     },
-    memory_mb: 6_500,
+    memory_mb: 5_000,
 };
 
 /// All sets, by their codes.

@@ -193,7 +193,8 @@ fn rotations_over_the_extended_ring_follow_one_another() {
         let a = scheme.mod_switch_to(&party.encrypt(&x, Level(4)), Level(2)).unwrap();
         let hoisted = a.inner().hoist(scheme.chain()).unwrap();
         let one = Poly::from_signed(scheme.chain().level(Level(2)).unwrap().extended(), &[1]).unwrap();
-        let pairs = hoisted.sums(&party.keys, &[baby], &[vec![(0, &one.into_eval())]]).unwrap();
+        let one = hush_ring::Repeated::new(&one.into_eval());
+        let pairs = hoisted.sums(&party.keys, &[baby], &[vec![(0, &one)]]).unwrap();
         let pair = &pairs[0];
         let (body, mask) = pair.switch_automorphism(&party.keys, giant).unwrap().drop_special().unwrap();
         let inner = RlweCiphertext::new(vec![body, mask]).unwrap();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hush_ring::parallel::for_each_rows_of;
-use hush_ring::{Automorphism, Chain, ChainLevel, Eval, Poly, Words};
+use hush_ring::{Automorphism, Chain, ChainLevel, Eval, Poly, Repeated, Words};
 
 use crate::{Decomposed, EvaluationKeys, ExtendedPair, KeySwitchKey, RlweCiphertext, RlweError};
 
@@ -17,7 +17,7 @@ pub struct HoistedCiphertext<'a> {
 }
 
 /// A term of a sum: the index of an automorphism, and a clear polynomial over the extended ring.
-pub type HoistedTerm<'a> = (usize, &'a Poly<Eval>);
+pub type HoistedTerm<'a> = (usize, &'a Repeated);
 
 impl<'a> HoistedCiphertext<'a> {
     pub(super) fn new(chain: &Chain, body: &'a Poly<Eval>, mask: &'a Poly<Eval>) -> Result<Self, RlweError> {
@@ -44,7 +44,7 @@ impl<'a> HoistedCiphertext<'a> {
     /// No NTT at all. Each key is read once.
     ///
     /// # Memory
-    /// `2·(L + K)` rows of `N` words for each sum, and four for each thread.
+    /// `2·(L + K)` rows of `N` words for each sum, and five for each thread.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if a clear polynomial is over another ring; [`RlweError::KeyLevel`].
@@ -75,8 +75,9 @@ impl<'a> HoistedCiphertext<'a> {
         let matrices = out.iter_mut().map(ExtendedPair::words_mut).flat_map(<[_; 2]>::from).collect();
         for_each_rows_of(matrices, chain.degree(), |index, mut rows| {
             let mut scratch = Words::recycled(4 * chain.degree());
+            let mut row = Words::recycled(chain.degree());
             for step in &steps {
-                self.add_step(step, tables, index, &mut scratch, &mut rows);
+                self.add_step(step, tables, index, (&mut scratch, &mut row), &mut rows);
             }
         });
         Ok(out)
@@ -88,7 +89,7 @@ impl<'a> HoistedCiphertext<'a> {
         step: &Step<'_>,
         tables: &ChainLevel,
         index: usize,
-        scratch: &mut [u64],
+        (scratch, row): (&mut [u64], &mut Words),
         sums: &mut [&mut [u64]],
     ) {
         let (limb, cpu) = (&tables.extended().limbs()[index], self.chain.cpu());
@@ -117,7 +118,7 @@ impl<'a> HoistedCiphertext<'a> {
             }
         };
         for &(sum, clear) in &step.terms {
-            let clear = clear.limb(index);
+            let clear = clear.limb(index, row);
             limb.mul_add_assign(sums[2 * sum], body, clear);
             limb.mul_add_assign(sums[2 * sum + 1], mask, clear);
         }
@@ -127,7 +128,7 @@ impl<'a> HoistedCiphertext<'a> {
 /// An automorphism, unless it is the identity, with the sums that it is added to and its factor in each.
 struct Step<'a> {
     turn: Option<(&'a KeySwitchKey, Arc<Automorphism>)>,
-    terms: Vec<(usize, &'a Poly<Eval>)>,
+    terms: Vec<(usize, &'a Repeated)>,
 }
 
 /// `τ(body + b/P), τ(a/P)`.

@@ -112,11 +112,8 @@ impl Ckks {
                 });
             }
         }
-        let step = rotation_element(degree, 1);
-        let powers = std::iter::successors(Some(1), |&power| Some(power * step % (2 * degree)));
-        // The embedding's slot j is the value at ζ^(4j + 1).
-        let places = powers.take(degree / 2).map(|power| (power / 4) as u32).collect();
-        Ok(Self { embedding: Embedding::new(degree, cpu), chain, places, scales, clear_scales })
+        let (embedding, places) = (Embedding::new(degree, cpu), places_of(degree));
+        Ok(Self { embedding, chain, places, scales, clear_scales })
     }
 
     /// The chain.
@@ -194,14 +191,28 @@ impl Ckks {
         if found > max {
             return Err(SchemeError::TooManyValues { found, max });
         }
-        let mut slots = vec![Complex::default(); max];
-        for (index, (&place, &value)) in self.places.iter().zip(values).enumerate() {
-            if !(value.re.is_finite() && value.im.is_finite()) {
-                return Err(SchemeError::NotFinite { index });
-            }
-            slots[place as usize] = value;
+        if let Some(index) = values.iter().position(|value| !(value.re.is_finite() && value.im.is_finite())) {
+            return Err(SchemeError::NotFinite { index });
         }
-        integers(self.embedding.interpolate(&slots), scale, ring)
+        integers(self.coefficients(values), scale, ring)
+    }
+
+    /// The coefficients of the polynomial with these finite slots.
+    ///
+    /// # Math
+    /// Slots of period `p` are those of a polynomial in `X^(n/p)`, for `n` slots: of a smaller ring, and exactly 0 elsewhere.
+    fn coefficients(&self, values: &[Complex]) -> Vec<f64> {
+        let max = self.slot_count();
+        let period = if values.len() == max { period_of(values).max(2) } else { max };
+        if period >= max {
+            return interpolated(&self.embedding, &self.places, values);
+        }
+        let degree = 2 * period;
+        let small =
+            interpolated(&Embedding::new(degree, self.chain.cpu()), &places_of(degree), &values[..period]);
+        let mut coefficients = vec![0.0; 2 * max];
+        coefficients.iter_mut().step_by(max / period).zip(small).for_each(|(out, c)| *out = c);
+        coefficients
     }
 
     /// A fresh ciphertext of a message that was encoded at its level's own scale.
@@ -591,6 +602,28 @@ impl Ckks {
         let own = self.scale(level)?;
         Ok(CkksCiphertext { inner, level, scale: if scale.is_near(own) { own } else { scale } })
     }
+}
+
+/// Place in the embedding's order of each slot.
+fn places_of(degree: usize) -> Vec<u32> {
+    let step = rotation_element(degree, 1);
+    let powers = std::iter::successors(Some(1), |&power| Some(power * step % (2 * degree)));
+    // The embedding's slot j is the value at ζ^(4j + 1).
+    powers.take(degree / 2).map(|power| (power / 4) as u32).collect()
+}
+
+/// The polynomial with these slots; missing ones are zero.
+fn interpolated(embedding: &Embedding, places: &[u32], values: &[Complex]) -> Vec<f64> {
+    let mut slots = vec![Complex::default(); places.len()];
+    places.iter().zip(values).for_each(|(&place, &value)| slots[place as usize] = value);
+    embedding.interpolate(&slots)
+}
+
+/// The smallest power of two after which slots repeat; their number is one.
+fn period_of(values: &[Complex]) -> usize {
+    let repeats = |period: usize| values.iter().zip(&values[period..]).all(|(a, b)| a == b);
+    let powers = std::iter::successors(Some(1), |&period: &usize| Some(2 * period));
+    powers.take_while(|&period| period < values.len()).find(|&period| repeats(period)).unwrap_or(values.len())
 }
 
 /// A number, scaled and rounded, modulo each prime.
