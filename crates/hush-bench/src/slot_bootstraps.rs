@@ -7,7 +7,7 @@ use hush_circuits::bootstrap::{BootstrapKeys, Bootstrapping};
 use hush_circuits::noise::CkksNoise;
 use hush_keys::ChainSecret;
 use hush_params::bootstrap::{self, BootstrapSet, FAILURE_LOG2, SETS};
-use hush_ring::{Chain, Cpu};
+use hush_ring::Cpu;
 use hush_schemes::ckks::{Ckks, CkksCiphertext, Complex};
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub struct Case {
     pub real_ms: f64,
     /// Median milliseconds of one of two ciphertexts with real slots, bootstrapped as one, on one thread.
     pub of_pair_ms: f64,
-    /// log2 of the largest error of a slot's parts over all messages.
+    /// log2 of the largest error of a slot over all messages.
     pub worst_log2: f64,
     /// log2 of the mean error of random slots.
     pub mean_log2: f64,
@@ -124,8 +124,7 @@ impl Sides {
         let bootstrapping = Bootstrapping::new(&scheme, set.shape())?;
         let secret = ChainSecret::generate(scheme.chain())?;
         let evaluation = secret.evaluation_keys_up_to(&bootstrapping.key_levels())?;
-        let sparse = Chain::new(&set.sparse_chain()?, 1, cpu)?;
-        let keys = BootstrapKeys { evaluation, encapsulation: secret.encapsulation_keys(&sparse)? };
+        let keys = BootstrapKeys { evaluation, encapsulation: secret.encapsulation_keys()? };
         Ok(Self { scheme, bootstrapping, secret, keys })
     }
 
@@ -134,11 +133,11 @@ impl Sides {
         Ok(self.scheme.ciphertext(self.secret.encrypt(message)?.expand()?)?)
     }
 
-    /// The largest error of a part of a slot, and the mean.
+    /// The largest error of a slot, and the mean.
     fn errors(&self, a: &CkksCiphertext, expected: &[Complex]) -> Result<(f64, f64), BenchError> {
         let found = self.scheme.decode(self.secret.phase(a.inner())?.poly(), a.scale())?;
-        let parts = |(a, b): (&Complex, &Complex)| [(a.re - b.re).abs(), (a.im - b.im).abs()];
-        let errors: Vec<f64> = found.iter().zip(expected).flat_map(parts).collect();
+        let error = |(&a, &b): (&Complex, &Complex)| (a - b).re.hypot((a - b).im);
+        let errors: Vec<f64> = found.iter().zip(expected).map(error).collect();
         let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
         Ok((errors.into_iter().fold(0.0, f64::max), mean))
     }
@@ -290,7 +289,7 @@ pub fn text(options: &Options, report: &Report) -> String {
     }
     text.push_str(&format!(
         "\nTimes: medians of {}, of the server, on one thread but where it says otherwise; keys with matrices, on {threads}.\n\
-         Errors: of real and imaginary parts up to 1, random, all extreme, and alternating. Chance that a ciphertext loses its sense: below 2^{:.0}.",
+         Errors: of slots with real and imaginary parts up to 1, random, all extreme, and alternating. Chance that a ciphertext loses its sense: below 2^{:.0}.",
         options.repeat.max(3),
         FAILURE_LOG2.ceil(),
     ));

@@ -14,7 +14,7 @@
 //! The last line is `v` again at another scale. *Slots to coefficients comes first*, so that the reduction meets the values themselves and not a transform of them: its error,
 //! `(2π·ε·v)²/6` of `v`, is bounded for every message and not for random ones alone, and the first transform runs on few primes.
 //!
-//! *Values.* Real and imaginary parts are from −1 to 1. Larger ones come out wrong without notice: the caller knows bounds.
+//! *Values.* Real and imaginary parts are from −1 to 1: `|v| ≤ √2`. Larger ones come out wrong without notice: the caller knows bounds.
 //!
 //! *Chance.* That an integer `I` leaves its range, and with it a slot all sense, has a chance below `2^-132` for a ciphertext that was encrypted and computed honestly
 //! ([`BootstrapShape::RANGE`]). Nothing holds for ciphertexts that were made to fail.
@@ -82,8 +82,11 @@ impl Bootstrapping {
     /// The scheme over a shape's chain, with the scales of its segments.
     ///
     /// # Errors
-    /// [`CircuitError::Scheme`] if the chain is not of this shape.
+    /// [`CircuitError::Shape`] if the chain is not of this shape.
     pub fn scheme(shape: &BootstrapShape, chain: &ChainParams, cpu: Cpu) -> Result<Ckks, CircuitError> {
+        if !shape.is_of(chain) {
+            return Err(CircuitError::Shape);
+        }
         Ok(Ckks::with_segments(chain, &shape.scales_log2(chain), cpu)?)
     }
 
@@ -93,8 +96,9 @@ impl Bootstrapping {
     /// An encoding over up to all primes for each diagonal: some hundred.
     ///
     /// # Errors
-    /// [`CircuitError::Scheme`] for a scheme over a chain of another shape.
+    /// [`CircuitError::Shape`] for a scheme over a chain of another shape, or with other scales.
     pub fn new(scheme: &Ckks, shape: &BootstrapShape) -> Result<Self, CircuitError> {
+        check_shape(scheme, shape)?;
         let params = scheme.chain().params();
         let value = |level: Level| Ok::<_, CircuitError>(scheme.scale(level)?.value());
         let q0 = params.log_q(Level(0)).unwrap_or(0.0).exp2();
@@ -171,6 +175,9 @@ impl Bootstrapping {
 
     /// A ciphertext at the output level with the same complex slots.
     ///
+    /// # Memory
+    /// Some 40 polynomials over all primes while the cosine is evaluated. This thread keeps buffers for them from then on ([`keep_buffers`]): 0.9 GB for the first set.
+    ///
     /// # Errors
     /// [`CircuitError::Levels`] for a ciphertext below the input level; [`CircuitError::Scheme`] for one at another scale than its level's, or without a key.
     pub fn apply(
@@ -238,8 +245,9 @@ impl Bootstrapping {
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
         check_depth(a.level(), self.shape.to_coefficients)?;
-        keep_buffers(WORKING_POLYNOMIALS * 8 * scheme.chain().key_ring().poly_words());
         check_own_scale(scheme, a)?;
+        scheme.chain().level_of(a.inner().ring())?;
+        keep_buffers(WORKING_POLYNOMIALS * 8 * scheme.chain().key_ring().poly_words());
         let lowered = scheme.level_down(a, self.shape.input())?;
         transformed(scheme, lowered, &self.to_coefficients, &keys.evaluation)
     }
@@ -282,6 +290,20 @@ impl Bootstrapping {
 
 /// Polynomials over all primes that are in flight at most, while the cosine is evaluated: buffers for so many are kept for the next time.
 const WORKING_POLYNOMIALS: usize = 48;
+
+/// Refuses a scheme that was not made for a shape.
+fn check_shape(scheme: &Ckks, shape: &BootstrapShape) -> Result<(), CircuitError> {
+    let params = scheme.chain().params();
+    if !shape.is_of(params) {
+        return Err(CircuitError::Shape);
+    }
+    for (level, log2) in shape.scales_log2(params) {
+        if !scheme.scale(level)?.is_near(RealScale::new(log2.exp2())) {
+            return Err(CircuitError::Shape);
+        }
+    }
+    Ok(())
+}
 
 fn transformed(
     scheme: &Ckks,

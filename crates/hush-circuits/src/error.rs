@@ -54,6 +54,9 @@ pub enum CircuitError {
         /// Levels needed.
         expected: u32,
     },
+    /// A scheme over another chain, or with other scales, than bootstrapping was prepared for.
+    #[error("the scheme is not that of the shape of bootstrapping; make both of one shape")]
+    Shape,
     /// Slots that bootstrapping would make something else of.
     #[error(
         "slots may be as large as 2^{found_log2:.2}, and bootstrapping needs real and imaginary parts between -1 and 1; divide them first"

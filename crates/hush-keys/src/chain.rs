@@ -7,13 +7,13 @@
 //! # Timing
 //! Independent of secrets, errors and messages.
 
-use hush_ring::{
-    Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Level, Poly, RandomnessError, Ring, RingError, RingLimb,
-    SecretRng, TERNARY_BYTES, UniformSeed, Wiped, Words, sample_errors, sample_ternary,
-};
 use std::collections::BTreeMap;
 
 use hush_params::bootstrap::SPARSE_WEIGHT;
+use hush_ring::{
+    Chain, Coeff, ERROR_BYTES, Eval, ExpandLabel, Level, Poly, RandomnessError, Ring, RingError, RingLimb,
+    SecretRng, TERNARY_BYTES, UniformSeed, Wiped, Words, sample_errors, sample_ternary, wiping_stack,
+};
 use hush_rlwe::{
     EncapsulationKeys, EvaluationKeys, KeySwitchKey, PublicKey, RlweCiphertext, SeededCiphertext,
     inverse_element,
@@ -88,7 +88,7 @@ impl ChainSecret {
         levels: &BTreeMap<usize, Level>,
     ) -> Result<EvaluationKeys, EncryptError> {
         let mut keys = EvaluationKeys::new();
-        for (&element, &level) in levels {
+        for (&element, &level) in levels.iter().filter(|(element, _)| **element != 1) {
             keys.insert(match element {
                 0 => self.relinearisation_key_up_to(level)?,
                 _ => self.galois_key_up_to(element, level)?,
@@ -141,22 +141,23 @@ impl ChainSecret {
         key
     }
 
-    /// The keys with which the modulus of ciphertexts is raised: to an ephemeral sparse secret over `sparse_chain`, and back. That secret is forgotten.
+    /// The keys with which the modulus of ciphertexts is raised: to an ephemeral sparse secret, and back. That secret is forgotten.
     ///
     /// # Security
-    /// The key to the sparse secret is what an attack on that secret has, at the modulus of `sparse_chain`: the caller takes one of
-    /// [`hush_params::bootstrap`].
+    /// The key to the sparse secret is what an attack on that secret has. It is modulo level 0 and one special prime, [`hush_params::ChainParams::sparse_chain`], and nothing
+    /// makes one at a larger modulus.
     ///
     /// # Errors
-    /// [`EncryptError::Randomness`]; [`EncryptError::Ring`] for a chain of another degree; [`EncryptError::Rlwe`] unless the chain's one level is level 0 of
-    /// this secret's.
-    pub fn encapsulation_keys(&self, sparse_chain: &Chain) -> Result<EncapsulationKeys, EncryptError> {
+    /// [`EncryptError::Chain`] where no estimate covers the sparse secret; [`EncryptError::Randomness`].
+    pub fn encapsulation_keys(&self) -> Result<EncapsulationKeys, EncryptError> {
+        let chain = Chain::new(&self.chain.params().sparse_chain()?, self.chain.unit(), self.chain.cpu())?;
+        let ring = chain.key_ring();
         let mut rng = SecretRng::from_os()?;
-        let sparse = SecretKey::sample_sparse(sparse_chain.key_ring(), SPARSE_WEIGHT, &mut rng);
-        let small = Self { secret: self.secret.over(sparse_chain.key_ring())?, chain: sparse_chain.clone() };
-        let sparse_small = Self { secret: sparse, chain: sparse_chain.clone() };
-        let sparse =
-            Self { secret: sparse_small.secret.over(self.chain.key_ring())?, chain: self.chain.clone() };
+        let small = Self { secret: self.secret.over(ring)?, chain: chain.clone() };
+        let sample = || SecretKey::sample_sparse(ring, SPARSE_WEIGHT, &mut rng);
+        let sparse_small = Self { secret: wiping_stack(sample), chain };
+        let secret = sparse_small.secret.over(self.chain.key_ring())?;
+        let sparse = Self { secret, chain: self.chain.clone() };
         let to_sparse = between(&small, &sparse_small, Level(0))?;
         let to_dense = between(&sparse, self, self.chain.top())?;
         Ok(EncapsulationKeys::new(to_sparse, to_dense)?)

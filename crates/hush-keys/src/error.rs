@@ -10,6 +10,9 @@ use hush_tfhe::TfheError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncryptError {
+    /// A modulus chain refused.
+    #[error(transparent)]
+    Chain(#[from] hush_params::ChainError),
     /// The binary form could not be written.
     #[error(transparent)]
     Codec(#[from] CodecError),

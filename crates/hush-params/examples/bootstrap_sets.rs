@@ -13,7 +13,8 @@ fn main() -> Result<(), ChainError> {
         all.map(u64::to_string).collect::<Vec<_>>().join(",")
     };
     for set in SETS {
-        let (dense, sparse) = (set.chain()?, set.sparse_chain()?);
+        let dense = set.chain()?;
+        let sparse = dense.sparse_chain()?;
         let (name, code, degree) = (set.name(), set.code(), set.shape().degree);
         println!("{name} {code} {degree} {SPARSE_WEIGHT} {} {}", primes(&dense), primes(&sparse));
     }

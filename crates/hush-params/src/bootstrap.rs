@@ -66,26 +66,53 @@ impl BootstrapShape {
 
     /// The level from which a ciphertext is bootstrapped: higher ones are brought down to it.
     pub fn input(&self) -> Level {
-        Level(self.to_coefficients as u8)
+        level(self.to_coefficients)
     }
     /// The level of bootstrapped ciphertexts.
     pub fn output(&self) -> Level {
-        Level((self.to_coefficients + self.program) as u8)
+        level(self.to_coefficients.saturating_add(self.program))
     }
     /// The level at which the reduction modulo `q0` starts.
     pub fn reduction(&self) -> Level {
-        Level(self.output().0 + (Self::COSINE_LEVELS + Self::DOUBLINGS) as u8)
+        level(u32::from(self.output().0) + Self::COSINE_LEVELS + Self::DOUBLINGS)
     }
     /// The level to which the modulus is raised.
     pub fn top(&self) -> Level {
-        Level(self.reduction().0 + self.to_slots as u8)
+        level(u32::from(self.reduction().0).saturating_add(self.to_slots))
+    }
+
+    /// log2 of a value in units of `q0`, after it has been multiplied.
+    pub fn epsilon_log2(&self) -> f64 {
+        f64::from(self.gain_log2) - (f64::from(self.base) - f64::from(self.low)) * THIRD
+    }
+
+    /// What rules a shape out.
+    fn check(&self) -> Result<(), ChainError> {
+        let most = u32::from(u8::MAX) - Self::COSINE_LEVELS - Self::DOUBLINGS;
+        let levels = self.to_coefficients.saturating_add(self.program).saturating_add(self.to_slots);
+        let sizes = [self.base, self.low, self.high];
+        let what = if self.to_coefficients == 0 || self.to_slots == 0 {
+            "a way to coefficients and one to slots, of a level at least"
+        } else if levels > most {
+            "at most 255 levels"
+        } else if !sizes.iter().all(|size| (2..=9).contains(size)) {
+            "levels of 2 to 9 thirds of a prime"
+        } else if self.base > self.high {
+            "a level 0 that is no larger than a level of the reduction"
+        } else if self.gain_log2 > 40 || self.epsilon_log2() > LARGEST_EPSILON_LOG2 {
+            "messages that are small beside the modulus of level 0"
+        } else {
+            return Ok(());
+        };
+        Err(ChainError::Bootstrap { what })
     }
 
     /// The primes and levels of the chain.
     ///
     /// # Errors
-    /// [`ChainError::Unreachable`] for more primes than are known.
+    /// [`ChainError::Bootstrap`] for numbers that cannot be bootstrapped with; [`ChainError::Unreachable`] for more primes than are known.
     pub fn chain_spec(&self) -> Result<ChainSpec, ChainError> {
+        self.check()?;
         let thirds = |level: u8| {
             let low = u32::from(level.min(self.output().0));
             self.base + low * self.low + (u32::from(level) - low) * self.high
@@ -108,17 +135,15 @@ impl BootstrapShape {
         })
     }
 
-    /// The chain on which ciphertexts are switched to the sparse secret: level 0 and one special prime, each prime a digit.
-    ///
-    /// # Errors
-    /// As [`BootstrapShape::chain_spec`].
-    pub fn sparse_spec(&self) -> Result<ChainSpec, ChainError> {
-        let mut spec = self.chain_spec()?;
-        let places = spec.levels.swap_remove(0);
-        let universe: Vec<u64> = places.iter().map(|&place| spec.universe[usize::from(place)]).collect();
-        let levels = vec![(0..universe.len() as u8).collect()];
-        spec.special.truncate(1);
-        Ok(ChainSpec { universe, levels, digit_limbs: 1, ..spec })
+    /// Whether a chain is of this shape.
+    pub fn is_of(&self, chain: &ChainParams) -> bool {
+        self.chain_spec().is_ok_and(|spec| {
+            spec.degree as usize == chain.degree()
+                && spec.universe == chain.universe()
+                && spec.special == chain.special()
+                && spec.levels == chain.levels()
+                && spec.digit_limbs == chain.digit_limbs()
+        })
     }
 
     /// For each segment, from the bottom, its highest level and log2 of the scale there: every level's own scale then stays near the size of its division.
@@ -138,8 +163,17 @@ fn parts(thirds: u32) -> (u32, u32) {
     (fillers, (thirds.saturating_sub(2 * fillers)) / 3)
 }
 
+/// The level of this number, or the highest that there can be.
+fn level(number: u32) -> Level {
+    Level(u8::try_from(number).unwrap_or(u8::MAX))
+}
+
 /// Bits of large primes.
 const LARGE_BITS: u32 = 46;
+/// Bits of a third of one.
+const THIRD: f64 = LARGE_BITS as f64 / 3.0;
+/// At an eighth of `q0` the sine is a tenth off, and little more lets a value pass for another.
+const LARGEST_EPSILON_LOG2: f64 = -3.0;
 /// The primes nearest to `2^30.67` that are `1 mod 2^17`.
 const FILLERS: [u64; 2] = [0x65ce_0001, 0x65d4_0001];
 
@@ -176,12 +210,30 @@ impl BootstrapSet {
     pub fn chain(&self) -> Result<ChainParams, ChainError> {
         ChainParams::new(self.shape.chain_spec()?)
     }
-    /// Its chain of the sparse secret.
+}
+
+impl ChainParams {
+    /// The chain on which ciphertexts at level 0 are switched to a sparse secret: its primes, each a digit, and one special prime.
     ///
     /// # Errors
-    /// None: a test makes each.
-    pub fn sparse_chain(&self) -> Result<ChainParams, ChainError> {
-        ChainParams::new(self.shape.sparse_spec()?)
+    /// [`ChainError::Sparse`] where no estimate covers the sparse secret at this degree and modulus; toys are let pass.
+    pub fn sparse_chain(&self) -> Result<Self, ChainError> {
+        let places = self.levels().first().ok_or(ChainError::Level { level: 0 })?;
+        let universe: Vec<u64> =
+            places.iter().filter_map(|&place| self.universe().get(usize::from(place)).copied()).collect();
+        let special: Vec<u64> = self.special().iter().take(1).copied().collect();
+        let found: f64 = universe.iter().chain(&special).map(|&q| (q as f64).log2()).sum();
+        let levels = vec![(0..universe.len() as u8).collect()];
+        let degree = self.degree() as u32;
+        let spec = ChainSpec { degree, universe, special, levels, digit_limbs: 1 };
+        if self.is_insecure_toy() {
+            return self.toy_like(spec);
+        }
+        let covers = |&(of, log_q, bits): &(u32, f64, f64)| of == degree && found <= log_q && bits >= 128.0;
+        if !SPARSE_ESTIMATES.iter().any(covers) {
+            return Err(ChainError::Sparse { degree, found: found.ceil() as u32 });
+        }
+        Self::new(spec)
     }
 }
 

@@ -79,6 +79,22 @@ pub struct ChainSpec {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
+    /// Numbers that cannot be bootstrapped with.
+    #[error("no chain for bootstrapping: expected {what}")]
+    Bootstrap {
+        /// What was expected.
+        what: &'static str,
+    },
+    /// A sparse secret that no estimate covers.
+    #[error(
+        "a sparse secret at ring degree {degree} and {found} bits is covered by no estimate; take a named set for bootstrapping"
+    )]
+    Sparse {
+        /// Ring degree.
+        degree: u32,
+        /// Bits of the modulus, rounded up.
+        found: u32,
+    },
     /// The ring degree is not in the security table.
     #[error("ring degree {found}; use a power of two from 1024 to 131072")]
     Degree {
@@ -221,6 +237,11 @@ impl ChainParams {
     #[cfg(any(test, feature = "insecure-toy"))]
     pub fn insecure_toy(spec: ChainSpec) -> Result<Self, ChainError> {
         Ok(Self { is_insecure_toy: true, ..Self::well_formed(spec)? })
+    }
+
+    /// A chain of a toy's own, which is as insecure as it.
+    pub(crate) fn toy_like(&self, spec: ChainSpec) -> Result<Self, ChainError> {
+        Ok(Self { is_insecure_toy: self.is_insecure_toy, ..Self::well_formed(spec)? })
     }
 
     /// One prime per level, `level_count` of them; the first `base_count` make up level 0; the largest primes of

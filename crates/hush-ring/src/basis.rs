@@ -10,6 +10,7 @@
 //! the cost of one term.
 
 use hush_arith::Modulus;
+use zeroize::Zeroizing;
 
 use crate::parallel::{for_each_group_of, for_each_row};
 use crate::{Eval, Poly, Ring, RingError, RingLimb, Words};
@@ -109,7 +110,8 @@ impl BaseConverter {
         // A single prime is recentred, without a quotient.
         let is_tagged = self.source.len() > 1 || self.has_small_target;
         let whole = (tile < columns && self.row_count() > 1).then(|| {
-            let mut whole = Words::recycled(rows.len());
+            // They may be secret.
+            let mut whole = Zeroizing::new(Words::recycled(rows.len()));
             whole.copy_from_slice(rows);
             whole
         });

@@ -286,8 +286,12 @@ impl Poly<Eval> {
     /// The same integers modulo the primes of `ring`, which must all be primes of this polynomial's ring.
     ///
     /// # Errors
-    /// [`RingError::RingMismatch`] if one is not.
+    /// [`RingError::RingMismatch`] if one is not; [`RingError::Length`] for a ring of another degree.
     pub fn restrict(&self, ring: &Ring) -> Result<Self, RingError> {
+        let (found, expected) = (self.ring.degree(), ring.degree());
+        if found != expected {
+            return Err(RingError::Length { found, expected });
+        }
         let mut out = Self::recycled(ring);
         for (index, limb) in ring.limbs().iter().enumerate() {
             let same = |other: &RingLimb| other.modulus() == limb.modulus();

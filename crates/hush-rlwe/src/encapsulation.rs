@@ -28,10 +28,13 @@ impl EncapsulationKeys {
     /// From a key to the sparse secret and one back to the dense secret: each over its own chain.
     ///
     /// # Errors
-    /// [`RlweError::ChainMismatch`] unless the chain of the first has level 0 of the other's for its only level, and the second serves all levels.
+    /// [`RlweError::ChainMismatch`] unless the chain of the first has level 0 of the other's for its only level and one special prime, and the second serves all
+    /// levels.
     pub fn new(to_sparse: KeySwitchKey, to_dense: KeySwitchKey) -> Result<Self, RlweError> {
         let (small, large) = (to_sparse.chain(), to_dense.chain());
-        let is_level_0 = small.top() == Level(0) && small.ring(Level(0))? == large.ring(Level(0))?;
+        let is_level_0 = small.top() == Level(0)
+            && small.ring(Level(0))? == large.ring(Level(0))?
+            && small.special().len() == 1;
         if !is_level_0 || to_dense.level() != large.top() {
             return Err(RlweError::ChainMismatch);
         }

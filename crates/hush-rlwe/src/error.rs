@@ -246,6 +246,24 @@ pub enum RlweError {
         /// The highest level of the key.
         expected: hush_ring::Level,
     },
+    /// A key that serves lower levels alone, where one for all levels is asked for.
+    #[error(
+        "the key for Galois element {element} serves level {found} and below; only keys for all levels are stored"
+    )]
+    PartialKey {
+        /// The element; 0 for relinearisation.
+        element: u32,
+        /// The highest level of the key.
+        found: hush_ring::Level,
+    },
+    /// A term of a sum that names no automorphism.
+    #[error("a term of automorphism {found}, of {count}")]
+    Term {
+        /// Its place, from 0.
+        found: usize,
+        /// How many there are.
+        count: usize,
+    },
     /// The operands are at different levels.
     #[error("operands at levels {left} and {right}; bring them to the lower one first")]
     LevelMismatch {

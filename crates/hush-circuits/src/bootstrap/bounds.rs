@@ -8,7 +8,7 @@
 //!   coefficients that come out a sum of `D` roundings counts `√D` times, and an error of its input `√2` times at most;
 //! * *raising*: two key switches, on coefficients;
 //! * *to slots*: the same as to coefficients, with values up to `RANGE` on the way: `(ε·v + I)`;
-//! * *reduction*: the polynomial and the doublings, run on bounds, and divided by `c·2π·ε`, since that is what they make of a value;
+//! * *reduction*: the polynomial and the doublings, run on bounds, and divided by `c·2π·ε`, since that is what they make of a value. A slot has two such parts;
 //! * the sine instead of the identity, `(2π·ε)²/6` at most, the polynomial instead of the cosine at the end of the range, and the rounding of coefficients to doubles.
 //!
 //! Errors of different operations are independent, as everywhere in [`crate::noise`]. docs/math/bootstrapping.md compares the sum with what is measured.
@@ -19,7 +19,7 @@ use hush_params::bootstrap::{BootstrapShape, SPARSE_WEIGHT};
 use hush_params::noise::{ERROR_VARIANCE, NoiseModel, View, add_phase_log2};
 use hush_ring::{Level, RingLimb};
 
-use super::Bootstrapping;
+use super::{Bootstrapping, check_shape};
 use crate::CircuitError;
 use crate::error::check_depth;
 use crate::linear::LinearTransform;
@@ -32,6 +32,7 @@ impl Bootstrapping {
     /// # Errors
     /// [`CircuitError::Magnitude`] for slots that may be larger; [`CircuitError::Levels`] below the input level.
     pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        check_shape(model.scheme(), &self.shape)?;
         check_depth(a.level(), self.shape.to_coefficients)?;
         let largest_log2 = add_phase_log2(a.value_log2(), model.error_log2(&a));
         if largest_log2 > LARGEST_LOG2 {
@@ -44,8 +45,9 @@ impl Bootstrapping {
         );
         // What is no random error, in the place of one.
         let sine = (TAU * self.epsilon).powi(2) / 6.0;
-        let doubles = (-DOUBLE_BITS).exp2() / self.height;
-        let fixed_log2 = (sine + doubles + self.cosine_error).log2() - model.tail_log2();
+        let doubles = (-DOUBLE_BITS).exp2() / (TAU * self.epsilon);
+        // For each part, and a slot has two.
+        let fixed_log2 = 0.5 + (sine + doubles + self.cosine_error).log2() - model.tail_log2();
         let deviation_log2 = add_phase_log2(add_phase_log2(a.deviation_log2(), own), fixed_log2);
         model.known(self.shape.output(), a.value_log2(), deviation_log2)
     }
@@ -55,7 +57,7 @@ impl Bootstrapping {
     /// # Errors
     /// As [`Bootstrapping::noise`].
     pub fn error_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
-        let exact = model.known(self.shape.input(), 0.0, f64::NEG_INFINITY)?;
+        let exact = model.known(self.shape.input(), 0.5, f64::NEG_INFINITY)?;
         Ok(model.error_log2(&self.noise(model, exact)?))
     }
 
@@ -84,14 +86,19 @@ impl Bootstrapping {
     /// From the top level to the output, in units of the values.
     fn reduction_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
         let stages = self.to_slots.len() as f64;
-        let range_log2 = f64::from(BootstrapShape::RANGE).log2();
+        // In units of the scale the raised values are up to RANGE·q0, and each factor makes them smaller by as much, down to 1/2.
+        let chain = model.scheme().chain().params();
+        let unit_log2 = chain.log_q(Level(0)).unwrap_or(0.0) - model.scheme().scale(self.shape.top())?.log2();
+        let largest_log2 = f64::from(BootstrapShape::RANGE).log2() + unit_log2;
+        let share_log2 = -(largest_log2 + 1.0) / stages;
         let mut argument = f64::NEG_INFINITY;
         for (index, transform) in self.to_slots.iter().enumerate() {
-            // Values fall from RANGE to 1/2; inside a factor they are larger by the root of what it sums up.
-            let value_log2 = range_log2 - (range_log2 + 1.0) * index as f64 / stages;
+            // Inside a factor values are larger by the root of what it sums up.
+            let value_log2 = largest_log2 + share_log2 * index as f64;
             let (diagonals, _) = transform.counts();
             let inside_log2 = value_log2 + 0.5 * (diagonals as f64).log2();
-            argument = add_phase_log2(argument, stage_log2(model, transform, (inside_log2, 0.0))?);
+            let own = stage_log2(model, transform, (inside_log2, share_log2))?;
+            argument = add_phase_log2(argument + share_log2, own);
         }
         let slots = model.known(self.shape.reduction(), -1.0, argument)?;
         let parts = model.sum(slots, model.rotated(slots));
@@ -117,7 +124,7 @@ fn stage_log2(
     Ok(model.transformed(exact, shape)?.deviation_log2())
 }
 
-/// log2 of the largest value with its error: a little above 1, which costs the sine nothing that counts.
-const LARGEST_LOG2: f64 = 1.0 / 64.0;
-/// Bits to which the coefficients of the cosine and of the doublings are right, together.
-const DOUBLE_BITS: f64 = 44.0;
+/// log2 of the largest value with its error: a little above √2, which costs the sine nothing that counts.
+const LARGEST_LOG2: f64 = 0.5 + 1.0 / 64.0;
+/// Bits to which the coefficients of the cosine and of the doublings are right, together, after three doublings.
+const DOUBLE_BITS: f64 = 41.0;

@@ -3,7 +3,6 @@
 
 use ethnum::I256;
 use hush_params::bootstrap::{N15, N16};
-use hush_ring::Chain;
 use hush_rlwe::RlweError;
 use hush_schemes::SchemeError;
 
@@ -28,9 +27,8 @@ fn party(shape: &BootstrapShape) -> Party {
     let scheme = Bootstrapping::scheme(shape, &chain, cpu).unwrap();
     let bootstrapping = Bootstrapping::new(&scheme, shape).unwrap();
     let owner = Owner::of(scheme, &[]);
-    let sparse = ChainParams::insecure_toy(shape.sparse_spec().unwrap()).unwrap();
     let evaluation = owner.secret.evaluation_keys_up_to(&bootstrapping.key_levels()).unwrap();
-    let encapsulation = owner.secret.encapsulation_keys(&Chain::new(&sparse, 1, cpu).unwrap()).unwrap();
+    let encapsulation = owner.secret.encapsulation_keys().unwrap();
     let keys = BootstrapKeys { evaluation, encapsulation };
     Party { owner, bootstrapping, keys }
 }
@@ -39,10 +37,10 @@ fn real(values: &[f64]) -> Vec<Complex> {
     values.iter().map(|&re| Complex { re, im: 0.0 }).collect()
 }
 
-/// log2 of the largest error of a part.
+/// log2 of the largest error.
 fn worst(found: &[Complex], expected: &[Complex]) -> f64 {
-    let parts = |(&a, &b): (&Complex, &Complex)| (a.re - b.re).abs().max((a.im - b.im).abs());
-    found.iter().zip(expected).map(parts).fold(0.0, f64::max).log2()
+    let errors = found.iter().zip(expected).map(|(&a, &b)| (a - b).re.hypot((a - b).im));
+    errors.fold(0.0, f64::max).log2()
 }
 
 /// Random slots, and those that a sine instead of the identity, or an order of phases that mixes slots, is worst for.
@@ -146,6 +144,36 @@ fn a_raised_ciphertext_is_the_message_and_small_multiples_of_the_modulus() {
     assert!(party.keys.encapsulation.raise(above.inner()).is_err());
 }
 
+/// Shapes at the ends of what there is: one level for a transform or many, fillers at level 0 or none, messages multiplied or not.
+#[test]
+fn bounds_hold_for_shapes_of_many_kinds() {
+    let base = *N15.shape();
+    let shapes = [
+        BootstrapShape { to_slots: 1, to_coefficients: 1, program: 0, ..base },
+        BootstrapShape { to_slots: 5, to_coefficients: 3, program: 1, ..base },
+        BootstrapShape { to_slots: 9, to_coefficients: 9, program: 1, ..base },
+        BootstrapShape { gain_log2: 0, low: 2, base: 4, high: 4, ..base },
+        BootstrapShape { gain_log2: 12, ..base },
+        BootstrapShape { base: 5, low: 4, high: 5, gain_log2: 8, ..base },
+    ];
+    for shape in shapes.map(|shape| BootstrapShape { degree: 128, ..shape }) {
+        let party = party(&shape);
+        let scheme = &party.owner.scheme;
+        let model = CkksNoise::new(scheme);
+        let mut draw = Draw::new();
+        for x in messages(&mut draw, scheme.slot_count()) {
+            // Down through the segments as well.
+            for level in [shape.input(), scheme.chain().top()] {
+                let a = party.owner.encrypt(&x, level);
+                let found = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
+                let noise = party.bootstrapping.noise(&model, model.fresh(level, 0.5).unwrap()).unwrap();
+                let (found, bound) = (worst(&party.owner.decrypt(&found), &x), model.error_log2(&noise));
+                assert!(found < bound, "{shape:?} from {level}: 2^{found:.2}, bound 2^{bound:.2}, {draw}");
+            }
+        }
+    }
+}
+
 #[test]
 fn twenty_in_a_row_add_no_more_than_twenty_times_the_error() {
     let shape = toy_shape(N16.shape(), 128);
@@ -206,12 +234,28 @@ fn what_cannot_be_bootstrapped_is_refused_before_any_work() {
     assert!(matches!(refused, CircuitError::Scheme(SchemeError::RealScales { .. })));
     // Bounds know what is too large.
     let model = CkksNoise::new(scheme);
-    let large = model.fresh(shape.input(), 0.5).unwrap();
-    assert_eq!(bootstrapping.noise(&model, large).unwrap_err(), CircuitError::Magnitude { found_log2: 0.5 });
+    let large = model.fresh(shape.input(), 0.6).unwrap();
+    assert_eq!(bootstrapping.noise(&model, large).unwrap_err(), CircuitError::Magnitude { found_log2: 0.6 });
     assert!(bootstrapping.noise(&model, model.fresh(low.level(), 0.0).unwrap()).is_err());
-    // A chain of another shape.
-    let other = BootstrapShape { to_slots: 3, ..shape };
-    assert!(Bootstrapping::new(scheme, &other).is_err());
+    // A scheme of another shape, or of other scales.
+    let chain = scheme.chain().params();
+    for other in
+        [BootstrapShape { to_slots: 3, program: 1, ..shape }, BootstrapShape { gain_log2: 20, ..shape }]
+    {
+        assert!(Bootstrapping::new(scheme, &other).is_err());
+    }
+    let cpu = Cpu::detect().unwrap();
+    let plain = Ckks::new(chain, chain.steady_scale_log2(), cpu).unwrap();
+    assert_eq!(Bootstrapping::new(&plain, &shape).unwrap_err(), CircuitError::Shape);
+    assert_eq!(bootstrapping.error_log2(&CkksNoise::new(&plain)).unwrap_err(), CircuitError::Shape);
+    let smaller = BootstrapShape { degree: 32, ..shape };
+    assert_eq!(Bootstrapping::scheme(&smaller, chain, cpu).unwrap_err(), CircuitError::Shape);
+    // A ciphertext of another ring.
+    let foreign = ckks(&toy(32, 6, 2), TOY_SCALE_LOG2);
+    let foreign = foreign.encrypt(&x[..16], shape.input());
+    let own = scheme.scale(foreign.level()).unwrap();
+    let foreign = foreign.inner().clone();
+    assert!(scheme.ciphertext_at(foreign, own).is_err());
     // Keys of the dense and the sparse secret the wrong way round.
     let key = || owner.secret.relinearisation_key().unwrap();
     assert_eq!(EncapsulationKeys::new(key(), key()).unwrap_err(), RlweError::ChainMismatch);

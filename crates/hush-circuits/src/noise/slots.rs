@@ -218,10 +218,13 @@ impl Arithmetic for CkksNoise<'_> {
         if self.descends_freely(a, level) {
             lowered.level = level;
         }
+        // As a ciphertext is brought down.
         while lowered.level > level {
-            let to = Level(lowered.level.0 - 1);
+            let to = self.scheme.descent(lowered.level, level);
+            if self.descends_freely(&lowered, to) {
+                lowered.level = to;
+            }
             lowered = self.divide(&self.scaled(&lowered, 1.0, lowered.level)?)?;
-            debug_assert_eq!(lowered.level, to);
         }
         let scale_log2 = self.clear_scale_log2(&lowered)?;
         // One integer is rounded: it errs by at most 1/2, whatever the slot.

@@ -24,7 +24,7 @@ fn names_say_what_sets_are() {
 
 #[test]
 fn divisions_are_of_the_size_that_was_asked_for_and_scales_stay_near_it() {
-    let other = BootstrapShape { low: 4, base: 5, program: 2, degree: 1 << 16, ..*N15.shape() };
+    let other = BootstrapShape { high: 4, program: 2, degree: 1 << 16, ..*N15.shape() };
     for shape in [N16.shape(), N15.shape(), &other] {
         let chain = ChainParams::new(shape.chain_spec().unwrap()).unwrap();
         let third = f64::from(LARGE_BITS) / 3.0;
@@ -41,7 +41,7 @@ fn divisions_are_of_the_size_that_was_asked_for_and_scales_stay_near_it() {
         assert!((high.1 - f64::from(shape.high) * third).abs() < 0.01);
         // What special primes there are serves every digit, and the top has no room left.
         assert!(chain.special().iter().all(|&p| 64 - p.leading_zeros() == LARGEST_BITS));
-        let sparse = ChainParams::new(shape.sparse_spec().unwrap()).unwrap();
+        let sparse = chain.sparse_chain().unwrap();
         let places = &chain.levels()[0];
         let level_0: Vec<u64> = places.iter().map(|&place| chain.universe()[usize::from(place)]).collect();
         assert_eq!((sparse.universe(), sparse.top()), (level_0.as_slice(), Level(0)));
@@ -53,7 +53,7 @@ fn divisions_are_of_the_size_that_was_asked_for_and_scales_stay_near_it() {
 #[test]
 fn sparse_secrets_are_secure_by_the_estimates() {
     for set in SETS {
-        let sparse = set.sparse_chain().unwrap();
+        let sparse = set.chain().unwrap().sparse_chain().unwrap();
         let bits = sparse.universe().iter().chain(sparse.special()).map(|&q| (q as f64).log2()).sum::<f64>();
         let covers = |(degree, log_q, _): &&(u32, f64, f64)| *degree == set.shape().degree && *log_q >= bits;
         let (_, _, found) = SPARSE_ESTIMATES.iter().find(covers).unwrap();
@@ -75,4 +75,50 @@ fn multiples_beyond_the_range_are_rarer_than_promised() {
     assert!(FAILURE_LOG2 < -128.0);
     // With the dense secret they would be met by the hundred.
     assert!((2.0 / 3.0 * 65536.0 / 12.0_f64).sqrt() > 50.0);
+}
+
+#[test]
+fn shapes_that_cannot_be_bootstrapped_with_have_no_chain() {
+    let good = *N15.shape();
+    assert!(good.is_of(&N15.chain().unwrap()) && !good.is_of(&N16.chain().unwrap()));
+    let bad = [
+        BootstrapShape { to_coefficients: 0, ..good },
+        BootstrapShape { to_slots: 0, ..good },
+        BootstrapShape { program: 246, ..good },
+        BootstrapShape { program: u32::MAX, ..good },
+        BootstrapShape { base: 0, ..good },
+        BootstrapShape { low: u32::MAX, ..good },
+        BootstrapShape { base: 5, ..good },
+        BootstrapShape { gain_log2: 13, ..good },
+        BootstrapShape { gain_log2: 64, base: 3, low: 2, ..good },
+    ];
+    for shape in bad {
+        assert!(matches!(shape.chain_spec(), Err(ChainError::Bootstrap { .. })), "{shape:?}");
+        let _ = (shape.input(), shape.output(), shape.reduction(), shape.top(), shape.epsilon_log2());
+    }
+    let many = BootstrapShape { program: 60, ..good };
+    assert!(matches!(many.chain_spec(), Err(ChainError::Unreachable { .. })));
+}
+
+/// A sparse secret exists at the moduli that were estimated, and at no other.
+#[test]
+fn sparse_secrets_beyond_the_estimates_are_refused() {
+    let large = crate::chain::presets::chain_presets();
+    for preset in large {
+        let chain = preset.params().unwrap();
+        let found = chain.sparse_chain();
+        let is_covered = chain.degree() == 1 << 15;
+        assert_eq!(found.is_ok(), is_covered, "{}: {found:?}", preset.name());
+    }
+    let wide = BootstrapShape {
+        base: 6,
+        high: 6,
+        low: 4,
+        program: 1,
+        to_coefficients: 1,
+        to_slots: 1,
+        ..*N16.shape()
+    };
+    let chain = ChainParams::new(wide.chain_spec().unwrap()).unwrap();
+    assert!(matches!(chain.sparse_chain(), Err(ChainError::Sparse { .. })));
 }

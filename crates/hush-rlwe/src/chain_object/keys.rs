@@ -29,8 +29,7 @@ impl EvaluationKeys {
                 return Err(RlweError::ChainMismatch.into());
             }
             if key.level() != chain.top() {
-                let (element, found, expected) = (key.element(), chain.top(), key.level());
-                return Err(RlweError::KeyLevel { element, found, expected }.into());
+                return Err(RlweError::PartialKey { element: key.element(), found: key.level() }.into());
             }
             bytes.extend_from_slice(&key.element().to_le_bytes());
             bytes.extend_from_slice(&key.seed().to_bytes());

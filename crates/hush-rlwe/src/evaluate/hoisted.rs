@@ -47,7 +47,8 @@ impl<'a> HoistedCiphertext<'a> {
     /// `2·(L + K)` rows of `N` words for each sum, and five for each thread.
     ///
     /// # Errors
-    /// [`RlweError::MissingKey`]; [`RlweError::Ring`] if a clear polynomial is over another ring; [`RlweError::KeyLevel`].
+    /// [`RlweError::MissingKey`]; [`RlweError::KeyLevel`]; [`RlweError::Ring`] if a clear polynomial is over another ring; [`RlweError::Term`] for a term that names no
+    /// element.
     pub fn sums(
         &self,
         keys: &EvaluationKeys,
@@ -56,8 +57,12 @@ impl<'a> HoistedCiphertext<'a> {
     ) -> Result<Vec<ExtendedPair>, RlweError> {
         let (chain, level) = (&self.chain, self.decomposed.level());
         let tables = chain.level(level)?;
-        let terms = sums.iter().flatten();
-        terms.into_iter().try_for_each(|(_, clear)| tables.extended().check_same(clear.ring()))?;
+        for &(found, clear) in sums.iter().flatten() {
+            tables.extended().check_same(clear.ring())?;
+            if found >= elements.len() {
+                return Err(RlweError::Term { found, count: elements.len() });
+            }
+        }
         let steps = elements.iter().enumerate().map(|(index, &element)| {
             let mut terms = Vec::new();
             for (sum, of_sum) in sums.iter().enumerate() {

@@ -34,6 +34,7 @@ pub struct Ckks {
     scales: Vec<f64>,
     /// For each level the scale of clear factors of ciphertexts at their own scale.
     clear_scales: Vec<f64>,
+    segment_tops: Vec<Level>,
 }
 
 /// A ciphertext with its level and scale.
@@ -85,19 +86,17 @@ impl Ckks {
         let chain = Chain::new(params, 1, cpu)?;
         let degree = chain.degree();
         let (mut scales, mut clear_scales) = (Vec::new(), Vec::new());
+        // Of the division that leads to a level.
+        let mut ratio = 1.0;
         for level in (0..=chain.top().0).rev().map(Level) {
             let segment = segments.iter().find(|(top, _)| *top == level).map(|(_, log2)| log2.exp2());
-            // Of the division that leads here.
-            let ratio = match chain.level(Level(level.0 + 1)) {
-                Ok(above) => above.mod_switch().ok_or(RlweError::LastLevel)?.ratio(),
-                Err(_) => 1.0,
-            };
             let continued = scales.last().map_or(1.0, |above| above * above * ratio);
             let scale = segment.unwrap_or(continued);
             // Within a segment a clear factor has the scale of its level, to the bit.
             let clear = |above: f64| if segment.is_none() { above } else { scale / (above * ratio) };
             clear_scales.extend(scales.last().map(|&above| clear(above)));
             scales.push(scale);
+            ratio = chain.level(level)?.mod_switch().map_or(1.0, |switch| switch.ratio());
         }
         // At level 0 nothing is divided.
         clear_scales.extend(scales.last());
@@ -113,7 +112,8 @@ impl Ckks {
             }
         }
         let (embedding, places) = (Embedding::new(degree, cpu), places_of(degree));
-        Ok(Self { embedding, chain, places, scales, clear_scales })
+        let segment_tops = segments.iter().map(|(top, _)| *top).collect();
+        Ok(Self { embedding, chain, places, scales, clear_scales, segment_tops })
     }
 
     /// The chain.
@@ -469,10 +469,19 @@ impl Ckks {
         }
         let mut out = a.clone();
         while out.level > level {
-            out = self.forget_primes(out, Level(level.0 + 1));
+            let to = self.descent(out.level, level);
+            out = self.forget_primes(out, to);
             out = self.rescale(&self.mul_constant(&out, Complex { re: 1.0, im: 0.0 })?)?;
         }
         Ok(out)
+    }
+
+    /// To which level primes may be forgotten on the way to a lower one: a level above it, within the segment. Below that the scale is too large for what the
+    /// division takes.
+    pub fn descent(&self, from: Level, to: Level) -> Level {
+        let next_segment = self.segment_tops.iter().filter(|&&top| top < from).max();
+        let lowest = next_segment.map_or(Level(0), |top| Level(top.0 + 1));
+        Level(to.0 + 1).max(lowest).min(from)
     }
 
     /// The same phase at the same scale and a lower level, for nothing; unchanged where the lower level has primes of its own.
