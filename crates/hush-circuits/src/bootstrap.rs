@@ -186,10 +186,8 @@ impl Bootstrapping {
         a: &CkksCiphertext,
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
-        let [re, im] = self.parts(scheme, a, keys)?;
-        let reduced = self.reduce(scheme, &[re, im], keys)?;
-        let [re, im] = reduced.as_slice() else { return Err(CircuitError::NoDiagonals) };
-        Ok(scheme.add(re, &scheme.mul_i(im)?)?)
+        let [re, im] = self.reduce(scheme, self.parts(scheme, a, keys)?, keys)?;
+        Ok(scheme.add(&re, &scheme.mul_i(&im)?)?)
     }
 
     /// [`Bootstrapping::apply`] for slots that are real: imaginary parts are lost.
@@ -206,7 +204,8 @@ impl Bootstrapping {
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
         let [re, _] = self.parts(scheme, a, keys)?;
-        self.reduce(scheme, &[re], keys)?.pop().ok_or(CircuitError::NoDiagonals)
+        let [re] = self.reduce(scheme, [re], keys)?;
+        Ok(re)
     }
 
     /// [`Bootstrapping::apply`] for two ciphertexts of one level with real slots, at the cost of one with complex slots.
@@ -219,8 +218,7 @@ impl Bootstrapping {
         [a, b]: [&CkksCiphertext; 2],
         keys: &BootstrapKeys,
     ) -> Result<[CkksCiphertext; 2], CircuitError> {
-        let parts = self.parts(scheme, &scheme.add(a, &scheme.mul_i(b)?)?, keys)?;
-        self.reduce(scheme, &parts, keys)?.try_into().map_err(|_| CircuitError::NoDiagonals)
+        self.reduce(scheme, self.parts(scheme, &scheme.add(a, &scheme.mul_i(b)?)?, keys)?, keys)
     }
 
     /// Real and imaginary parts of `(ε·v + I)/RANGE`, as ciphertexts with real slots at the level of the reduction.
@@ -264,13 +262,13 @@ impl Bootstrapping {
     }
 
     /// `v` at the output level, for each ciphertext with slots `(ε·v + I)/RANGE`.
-    fn reduce(
+    fn reduce<const K: usize>(
         &self,
         scheme: &Ckks,
-        parts: &[CkksCiphertext],
+        parts: [CkksCiphertext; K],
         keys: &BootstrapKeys,
-    ) -> Result<Vec<CkksCiphertext>, CircuitError> {
-        let mut values = self.cosine.evaluate_all(scheme, parts, &keys.evaluation)?;
+    ) -> Result<[CkksCiphertext; K], CircuitError> {
+        let mut values = self.cosine.evaluate_all(scheme, &parts, &keys.evaluation)?;
         for &subtrahend in &self.subtrahends {
             let pairs: Vec<_> = values.iter().map(|value| (value, value)).collect();
             let squares = scheme.mul_rescale_all(&pairs, &keys.evaluation)?;
@@ -284,7 +282,9 @@ impl Bootstrapping {
             let inner: RlweCiphertext = value.inner().clone();
             Ok(scheme.ciphertext_at(inner, own)?)
         };
-        values.iter().map(read).collect()
+        let values = values.iter().map(read).collect::<Result<Vec<_>, CircuitError>>()?;
+        // As many as went in.
+        values.try_into().map_err(|values: Vec<_>| CircuitError::Slot { found: values.len(), max: K })
     }
 }
 
