@@ -190,8 +190,8 @@ pub(crate) struct Bootstraps {
     /// The scheme
     #[arg(long, value_enum, default_value_t = BootstrapScheme::Tfhe)]
     pub(crate) scheme: BootstrapScheme,
-    /// TFHE: bits of the integers, separated by commas; products have 16 at most
-    #[arg(long, value_delimiter = ',', default_values_t = [8, 16, 32, 64], value_parser = even_bits)]
+    /// TFHE: bits of the integers, separated by commas; products have 16 at most [default: 8,16,32,64]
+    #[arg(long, value_delimiter = ',', value_parser = even_bits)]
     pub(crate) bits: Vec<u32>,
     /// CKKS: names of the parameter sets, separated by commas; those that there is memory for if none is named
     #[arg(long, value_delimiter = ',', value_name = "NAME,NAME")]

@@ -110,6 +110,15 @@ fn cubes(args: &Cubes, threads: usize) -> Result<(), Error> {
 }
 
 fn bootstraps(args: &Bootstraps, threads: usize) -> Result<(), Error> {
+    match args.scheme {
+        BootstrapScheme::Tfhe if !args.sets.is_empty() => {
+            return Err(to_error(BenchError::SchemeOption { option: "sets", scheme: "ckks" }));
+        }
+        BootstrapScheme::Ckks if !args.bits.is_empty() => {
+            return Err(to_error(BenchError::SchemeOption { option: "bits", scheme: "tfhe" }));
+        }
+        _ => {}
+    }
     if args.scheme == BootstrapScheme::Ckks {
         let options = args.slot_options(threads);
         let measured = slot_bootstraps::run(&options).map_err(to_error)?;

@@ -51,6 +51,14 @@ pub enum BenchError {
     /// TFHE refused.
     #[error(transparent)]
     Tfhe(#[from] hush_tfhe::TfheError),
+    /// An option of another scheme.
+    #[error("--{option} goes with --scheme {scheme}; leave it out, or take that scheme")]
+    SchemeOption {
+        /// The option.
+        option: &'static str,
+        /// The scheme that it goes with.
+        scheme: &'static str,
+    },
     /// A question that there is not.
     #[error("there is no question {found}: known are {known}")]
     Question {

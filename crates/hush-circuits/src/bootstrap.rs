@@ -19,6 +19,31 @@
 //! *Chance.* That an integer `I` leaves its range, and with it a slot all sense, has a chance below `2^-132` for a ciphertext that was encrypted and computed honestly
 //! ([`BootstrapShape::RANGE`]). Nothing holds for ciphertexts that were made to fail.
 //!
+//! # Example
+//! ```no_run
+//! use hush_circuits::bootstrap::{BootstrapKeys, Bootstrapping};
+//! use hush_params::bootstrap::N16;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let scheme = Bootstrapping::scheme(N16.shape(), &N16.chain()?, hush_ring::Cpu::detect()?)?;
+//! let bootstrapping = Bootstrapping::new(&scheme, N16.shape())?;
+//! // The owner: a secret, and 9 GB of keys for the server.
+//! let secret = hush_keys::ChainSecret::generate(scheme.chain())?;
+//! let evaluation = secret.evaluation_keys_up_to(&bootstrapping.key_levels())?;
+//! let keys = BootstrapKeys { evaluation, encapsulation: secret.encapsulation_keys()? };
+//! let message = scheme.encode_real(&[0.5, -0.25], N16.shape().input())?;
+//! let fresh = scheme.ciphertext(secret.encrypt(message)?.expand()?)?;
+//! // The server: squares without end, of values that stay below 1.
+//! let mut a = bootstrapping.apply_real(&scheme, &fresh, &keys)?;
+//! for _ in 0..100 {
+//!     if a.level() == N16.shape().input() {
+//!         a = bootstrapping.apply_real(&scheme, &a, &keys)?;
+//!     }
+//!     a = scheme.mul_rescale(&a, &a, &keys.evaluation)?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # References
 //! \[CHKKS18b\] the structure; \[BMTH21\] transforms by factors of the Fourier transform, double hoisting; \[HK20\] cosine and double angles; \[BTH22\] slots to coefficients first,
 //! sparse secret. Differs: the polynomial meets the cosine at every integer, so that its error is relative to the value.

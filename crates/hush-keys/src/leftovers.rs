@@ -108,17 +108,20 @@ fn phases_and_errors_are_gone_with_the_result() {
     assert_eq!((row.count(), padding.count()), (0, 0), "phases of a release");
 }
 
+/// At a degree where conversions work on whole rows, and at one where they copy them to cut them in tiles.
 #[test]
 fn phases_of_chains_are_gone_when_they_are_decoded() {
-    let params = ChainParams::uniform(8192, 46, 1, 3, 1, 1).unwrap();
-    let scheme = Bgv::new(&params, 65537, Cpu::detect().unwrap()).unwrap();
-    let secret = ChainSecret::generate(scheme.chain()).unwrap();
-    let fresh = secret.encrypt(scheme.encode(&[1, 2, 3], params.top()).unwrap()).unwrap();
-    let ciphertext = scheme.ciphertext(fresh.expand().unwrap()).unwrap();
-    let phase = secret.phase(ciphertext.inner()).unwrap();
-    let wanted = Wanted::new(phase.poly().limb(0)[100..108].iter().flat_map(|word| word.to_le_bytes()));
-    assert_eq!(wanted.count(), 1);
-    assert_eq!(scheme.decode(phase.poly(), &ciphertext).unwrap()[..3], [1, 2, 3]);
-    drop(phase);
-    assert_eq!(wanted.places(), [""; 0]);
+    for degree in [8192, 1 << 15] {
+        let params = ChainParams::uniform(degree, 46, 1, 3, 1, 1).unwrap();
+        let scheme = Bgv::new(&params, 65537, Cpu::detect().unwrap()).unwrap();
+        let secret = ChainSecret::generate(scheme.chain()).unwrap();
+        let fresh = secret.encrypt(scheme.encode(&[1, 2, 3], params.top()).unwrap()).unwrap();
+        let ciphertext = scheme.ciphertext(fresh.expand().unwrap()).unwrap();
+        let phase = secret.phase(ciphertext.inner()).unwrap();
+        let wanted = Wanted::new(phase.poly().limb(0)[100..108].iter().flat_map(|word| word.to_le_bytes()));
+        assert_eq!(wanted.count(), 1);
+        assert_eq!(scheme.decode(phase.poly(), &ciphertext).unwrap()[..3], [1, 2, 3]);
+        drop(phase);
+        assert_eq!(wanted.places(), [""; 0], "N = {degree}");
+    }
 }

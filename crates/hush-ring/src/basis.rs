@@ -168,8 +168,8 @@ fn tile_of(columns: usize) -> usize {
 const TILE: usize = 2048;
 const SMALLEST_TILED: usize = 1 << 15;
 
-/// How many limbs are made together at a ring degree. Where the rows that they are converted from are beyond the second cache, several share one reading of them: a
-/// product at `N = 65536` takes a third less time. Below, rows that are finished one by one stay in that cache.
+/// How many limbs are made together at a ring degree. Where the rows that they are converted from are beyond the second cache, several share one reading of them.
+/// Below, rows that are finished one by one stay in that cache.
 pub fn limbs_together(degree: usize) -> usize {
     if degree < 1 << 16 { 1 } else { 4 }
 }

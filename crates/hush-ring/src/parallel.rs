@@ -42,7 +42,7 @@ pub fn for_each_rows_of(
     }
 }
 
-/// [`for_each_rows_of`] by groups of up to `group` rows of each matrix: `work` gets the index of the first row and, for each row, that of all matrices.
+/// [`for_each_rows_of`] by groups of up to `group` rows of each matrix, fewer where threads would have nothing to do: `work` gets the index of the first row and, for each row, that of all matrices.
 pub fn for_each_group_of(
     matrices: Vec<&mut [u64]>,
     columns: usize,
@@ -50,6 +50,9 @@ pub fn for_each_group_of(
     work: impl Fn(usize, Vec<Vec<&mut [u64]>>) + Sync,
 ) {
     let parallel = matrices.first().is_some_and(|matrix| is_worthwhile(matrix.len()));
+    let rows = matrices.first().map_or(0, |matrix| matrix.len() / columns.max(1));
+    let share = if parallel { rows.div_ceil(rayon::current_num_threads()) } else { rows };
+    let group = group.min(share).max(1);
     let stretch = (columns * group).max(1);
     let mut stretches: Vec<_> = matrices.into_iter().map(|matrix| matrix.chunks_mut(stretch)).collect();
     let mut groups = Vec::new();

@@ -38,7 +38,8 @@ impl Bootstraps {
     /// The same for the benchmark.
     pub(crate) fn options(&self, threads: usize) -> bootstraps::Options {
         let Asking { seed, repeat, .. } = self.asking;
-        bootstraps::Options { bits: self.bits.clone(), seed, repeat, threads }
+        let bits = if self.bits.is_empty() { vec![8, 16, 32, 64] } else { self.bits.clone() };
+        bootstraps::Options { bits, seed, repeat, threads }
     }
 
     /// The same for the benchmark of CKKS.

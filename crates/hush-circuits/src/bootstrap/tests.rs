@@ -8,6 +8,7 @@ use hush_schemes::SchemeError;
 
 use super::*;
 use crate::noise::CkksNoise;
+use crate::polynomial::Arithmetic;
 use crate::testing::*;
 
 /// A ring that is far too small, with the levels of a set or fewer.
@@ -169,6 +170,28 @@ fn bounds_hold_for_shapes_of_many_kinds() {
                 let noise = party.bootstrapping.noise(&model, model.fresh(level, 0.5).unwrap()).unwrap();
                 let (found, bound) = (worst(&party.owner.decrypt(&found), &x), model.error_log2(&noise));
                 assert!(found < bound, "{shape:?} from {level}: 2^{found:.2}, bound 2^{bound:.2}, {draw}");
+            }
+        }
+    }
+}
+
+/// Primes are forgotten within a segment alone: beyond, a factor of 1 would be encoded with what two scales differ by, or with no bit at all.
+#[test]
+fn descents_through_segments_keep_their_precision() {
+    let base = *N15.shape();
+    for shape in [base, BootstrapShape { high: 5, ..base }] {
+        let shape = toy_shape(&shape, 128);
+        let chain = ChainParams::insecure_toy(shape.chain_spec().unwrap()).unwrap();
+        let owner = Owner::of(Bootstrapping::scheme(&shape, &chain, Cpu::detect().unwrap()).unwrap(), &[]);
+        let x = Draw::new().complex(owner.scheme.slot_count());
+        let model = CkksNoise::new(&owner.scheme);
+        for level in (shape.output().0..=shape.top().0).map(Level) {
+            for to in [shape.output(), shape.input()] {
+                let lowered = owner.scheme.level_down(&owner.encrypt(&x, level), to).unwrap();
+                let found = worst(&owner.decrypt(&lowered), &x);
+                assert!(found < -20.0, "{shape:?} from {level} to {to}: 2^{found:.2}");
+                let noise = model.lowered(&model.fresh(level, 0.5).unwrap(), to).unwrap();
+                assert!(found < model.error_log2(&noise), "{level} to {to}");
             }
         }
     }
