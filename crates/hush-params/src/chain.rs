@@ -354,6 +354,12 @@ impl ChainParams {
     pub fn levels(&self) -> &[Vec<u8>] {
         &self.levels
     }
+    /// How many primes of the universe, the first ones, hold every prime of this level and those below; above the top level those of
+    /// the top. Keys that serve lower levels alone have these.
+    pub fn primes_up_to(&self, level: Level) -> usize {
+        let places = self.levels.iter().take(level.index() + 1).flatten();
+        places.max().map_or(0, |&last| usize::from(last) + 1)
+    }
     /// Whether every prime of a lower level is one of a higher, so that going there costs nothing.
     pub fn includes(&self, higher: Level, lower: Level) -> bool {
         match (self.levels.get(higher.index()), self.levels.get(lower.index())) {

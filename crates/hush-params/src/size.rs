@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sizes that several crates must agree on: of chunks, of scales, and exact sizes in bytes, computed from the parameters alone.
 
-use crate::{ChainParams, ParamSet};
+use crate::{ChainError, ChainParams, Level, ParamSet};
 
 /// Rows of a full chunk; one body of an encoded column holds as many.
 pub const CHUNK_ROWS: u32 = 8192;
@@ -24,6 +24,8 @@ pub const CHAIN_OVERHEAD_BYTES: usize = CHAIN_HEADER_BYTES + OBJECT_CHECKSUM_BYT
 pub const SEED_BYTES: usize = 32;
 /// Bytes of the Galois element before a key in an object of evaluation keys.
 pub const ELEMENT_BYTES: usize = 4;
+/// Bytes of the highest level behind the Galois element of a key that may serve lower levels alone.
+pub const LEVEL_BYTES: usize = 1;
 
 /// Bytes of `count` residues packed at `bits` bits each; every limb is padded to a whole byte.
 pub fn packed_bytes(count: usize, bits: u32) -> usize {
@@ -62,6 +64,37 @@ pub fn fresh_ciphertext_bytes(chain: &ChainParams) -> usize {
 pub fn evaluation_keys_bytes(chain: &ChainParams, count: u32) -> u64 {
     let keys = u64::from(count).saturating_mul(evaluation_key_bytes(chain) as u64);
     keys.saturating_add(CHAIN_OVERHEAD_BYTES as u64)
+}
+
+/// Bytes of the packed bodies of a key for ciphertexts at `level` and below: for each of its digits the primes that it has.
+fn key_bodies_bytes(chain: &ChainParams, level: Level) -> usize {
+    let limb = |q: &u64| packed_bytes(chain.degree(), 64 - q.leading_zeros());
+    let count = chain.primes_up_to(level);
+    let primes = chain.universe().iter().take(count).chain(chain.special());
+    count.div_ceil(chain.digit_limbs()) * primes.map(limb).sum::<usize>()
+}
+
+/// Bytes of one packed evaluation key for ciphertexts at `level` and below, in an object of such keys: its Galois element, its level,
+/// its seed, and a body for each of its digits. Above the top level those of the top.
+pub fn leveled_key_bytes(chain: &ChainParams, level: Level) -> usize {
+    ELEMENT_BYTES + LEVEL_BYTES + SEED_BYTES + key_bodies_bytes(chain, level)
+}
+
+/// Bytes of an object of evaluation keys with these highest levels; at most `u64::MAX`.
+pub fn leveled_keys_bytes(chain: &ChainParams, levels: impl IntoIterator<Item = Level>) -> u64 {
+    let keys = levels.into_iter().map(|level| leveled_key_bytes(chain, level) as u64);
+    keys.fold(CHAIN_OVERHEAD_BYTES as u64, u64::saturating_add)
+}
+
+/// Bytes of an object of the keys to a sparse secret and back: a seed and bodies over [`ChainParams::sparse_chain`], and a seed and
+/// bodies for all levels of the chain.
+///
+/// # Errors
+/// As [`ChainParams::sparse_chain`].
+pub fn encapsulation_keys_bytes(chain: &ChainParams) -> Result<u64, ChainError> {
+    let sparse = chain.sparse_chain()?;
+    let bodies = [&sparse, chain].map(|chain| (SEED_BYTES + key_bodies_bytes(chain, chain.top())) as u64);
+    Ok(CHAIN_OVERHEAD_BYTES as u64 + bodies.iter().sum::<u64>())
 }
 
 /// The highest power of a secret that there are keys for: the largest degree of a sum of products.
@@ -139,6 +172,41 @@ mod tests {
         assert_eq!(evaluation_key_bytes(&chain), 4 + 32 + 4 * 5 * 8192 * 43 / 8);
         let key = 4 + 32 + 4 * 220_160;
         assert_eq!([0, 1, 7].map(|count| evaluation_keys_bytes(&chain, count)), [96, 96 + key, 96 + 7 * key]);
+    }
+
+    /// By hand, on the same chain: a key for level `l` has `l + 1` digits over as many primes and the special one.
+    #[test]
+    fn a_key_of_a_lower_level_lacks_the_primes_and_digits_of_higher_ones() {
+        let chain = crate::presets::chain_preset("n13_q4p1x43_d1_sec128_v1").unwrap().params().unwrap();
+        let limb = 8192 * 43 / 8;
+        let key = |digits: usize| 37 + digits * (digits + 1) * limb;
+        for (level, digits) in [(0, 1), (1, 2), (2, 3), (3, 4), (255, 4)] {
+            assert_eq!(chain.primes_up_to(Level(level)), digits);
+            assert_eq!(leveled_key_bytes(&chain, Level(level)), key(digits));
+        }
+        assert_eq!(leveled_key_bytes(&chain, chain.top()), evaluation_key_bytes(&chain) + LEVEL_BYTES);
+        let bytes = |levels: &[Level]| leveled_keys_bytes(&chain, levels.iter().copied());
+        assert_eq!(bytes(&[]), 96);
+        assert_eq!(bytes(&[Level(3), Level(0), Level(0)]), 96 + (key(4) + 2 * key(1)) as u64);
+    }
+
+    /// By hand: below, the primes of level 0, each a digit, and one special prime; above, all digits over all primes.
+    #[test]
+    fn keys_to_a_sparse_secret_and_back_are_over_two_chains() {
+        for set in crate::bootstrap::SETS {
+            let chain = set.chain().unwrap();
+            let poly = |primes: &mut dyn Iterator<Item = &u64>| -> usize {
+                primes.map(|q| chain.degree() / 8 * (64 - q.leading_zeros()) as usize).sum()
+            };
+            let base = chain.levels()[0].len();
+            let level_0 = chain.levels()[0].iter().map(|&place| &chain.universe()[usize::from(place)]);
+            let small = base * poly(&mut level_0.chain(&chain.special()[..1]));
+            let large = chain.digit_count() * poly(&mut chain.universe().iter().chain(chain.special()));
+            let expected = (96 + 32 + small + 32 + large) as u64;
+            assert_eq!(encapsulation_keys_bytes(&chain).unwrap(), expected, "{}", set.name());
+        }
+        let without = crate::presets::chain_preset("n13_q4p1x43_d1_sec128_v1").unwrap().params().unwrap();
+        assert!(matches!(encapsulation_keys_bytes(&without), Err(ChainError::Sparse { .. })));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Binary forms of objects over a modulus chain: ciphertexts, evaluation keys and public keys. The header is that of all objects
+//! Binary forms of objects over a modulus chain: ciphertexts, evaluation keys, public keys, keys to a sparse secret. The header is that of all objects
 //! (`header.rs`).
 //!
 //! *Invariants.* Decoding compares lengths and the checksum and allocates nothing. Conforming compares every field with the
@@ -7,14 +7,18 @@
 //! learns or adopts one from an object.
 
 mod ciphertexts;
+mod encapsulation_keys;
 mod keys;
+mod leveled_keys;
 mod meaning;
 
 pub use ciphertexts::{
     LeveledSetId, UncheckedLeveledSet, UncheckedSeededSet, encode_leveled, encode_seeded, leveled_set_bytes,
     seeded_set_bytes,
 };
+pub use encapsulation_keys::{UncheckedEncapsulationKeys, encapsulation_keys_bytes};
 pub use keys::{UncheckedEvaluationKeys, UncheckedPublicKey, evaluation_keys_bytes, public_key_bytes};
+pub use leveled_keys::{UncheckedLeveledKeys, leveled_keys_bytes};
 pub use meaning::{PhaseMeaning, encode_leveled_with_meaning, leveled_set_with_meaning_bytes};
 
 use hush_ring::{Chain, Eval, Level, Poly, Ring};

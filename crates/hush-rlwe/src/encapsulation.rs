@@ -46,6 +46,16 @@ impl EncapsulationKeys {
         self.to_dense.chain()
     }
 
+    /// The key to the sparse secret, over the chain for that secret.
+    pub fn to_sparse(&self) -> &KeySwitchKey {
+        &self.to_sparse
+    }
+
+    /// The key from the sparse secret back, for all levels of the chain.
+    pub fn to_dense(&self) -> &KeySwitchKey {
+        &self.to_dense
+    }
+
     /// Bytes in memory, masks included.
     pub fn memory_bytes(&self) -> usize {
         self.to_sparse.memory_bytes() + self.to_dense.memory_bytes()

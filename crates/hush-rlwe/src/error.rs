@@ -82,6 +82,16 @@ pub enum CodecError {
         /// Kind expected.
         expected: ObjectKind,
     },
+    /// A key that serves other levels than expected.
+    #[error("the key for Galois element {element} serves level {found} and below, expected level {expected}")]
+    KeyLevel {
+        /// The element; 0 for relinearisation.
+        element: u32,
+        /// The highest level found.
+        found: Level,
+        /// The highest level expected.
+        expected: Level,
+    },
     /// Number of plaintext moduli.
     #[error("{found} lanes, expected {expected}")]
     Lanes {
@@ -248,13 +258,19 @@ pub enum RlweError {
     },
     /// A key that serves lower levels alone, where one for all levels is asked for.
     #[error(
-        "the key for Galois element {element} serves level {found} and below; only keys for all levels are stored"
+        "the key for Galois element {element} serves level {found} and below; `EvaluationKeys::encode` writes keys for all levels alone, and `encode_up_to` others"
     )]
     PartialKey {
         /// The element; 0 for relinearisation.
         element: u32,
         /// The highest level of the key.
         found: hush_ring::Level,
+    },
+    /// No sparse secret can be had on this chain, and so no keys to one.
+    #[error("no keys to a sparse secret on this chain: {reason}")]
+    NoSparseChain {
+        /// What [`hush_params::ChainParams::sparse_chain`] says.
+        reason: String,
     },
     /// A term of a sum that names no automorphism.
     #[error("a term of automorphism {found}, of {count}")]

@@ -12,10 +12,14 @@ pub enum ObjectKind {
     Ciphertexts,
     /// As a sum body, without the coefficients behind the last row.
     CutSumBody,
+    /// The keys to a sparse secret and back, with which the modulus of ciphertexts is raised: seeds and bodies.
+    EncapsulationKeys,
     /// Key-switching keys over a chain, for relinearisation and Galois elements: seeds and bodies.
     EvaluationKeys,
     /// Ciphertexts of 2 or 3 components at one level of a chain.
     LeveledCiphertexts,
+    /// As evaluation keys, each with the highest level that it serves.
+    LeveledKeys,
     /// Bodies in the coefficient domain, each with its mask in the evaluation domain: a chunk of a sum column from a device
     /// that has no secret, only public keys.
     MaskedSumBody,
@@ -37,7 +41,7 @@ pub enum ObjectKind {
 
 impl ObjectKind {
     /// In the order of their tags, which begin at 1.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::SumBody,
         Self::SlotBody,
         Self::SumAnswer,
@@ -50,6 +54,8 @@ impl ObjectKind {
         Self::CutSumBody,
         Self::ProductAnswer,
         Self::PowerKeys,
+        Self::LeveledKeys,
+        Self::EncapsulationKeys,
     ];
 
     /// As a header has it.
@@ -65,9 +71,12 @@ impl ObjectKind {
     /// Whether objects of the kind are over a chain; the others are over a ring.
     pub fn is_over_chain(self) -> bool {
         match self {
-            Self::EvaluationKeys | Self::LeveledCiphertexts | Self::PublicKey | Self::SeededCiphertexts => {
-                true
-            }
+            Self::EncapsulationKeys
+            | Self::EvaluationKeys
+            | Self::LeveledCiphertexts
+            | Self::LeveledKeys
+            | Self::PublicKey
+            | Self::SeededCiphertexts => true,
             Self::Ciphertexts
             | Self::CutSumBody
             | Self::MaskedSumBody

@@ -74,8 +74,7 @@ impl KeySwitchKey {
         }
         chain.level(level)?;
         let (ring, degree, params) = (chain.key_ring(), chain.degree(), chain.params());
-        let places = params.levels().iter().take(level.index() + 1).flatten();
-        let universe_count = places.max().map_or(0, |&last| usize::from(last) + 1);
+        let universe_count = params.primes_up_to(level);
         let digit_count = universe_count.div_ceil(params.digit_limbs());
         let rows = universe_count + chain.special().len();
         let mut key = Self {

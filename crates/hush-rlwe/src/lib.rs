@@ -46,9 +46,10 @@ pub use body::{
     Body, BodyId, BodyKind, BodyWriter, SumMasks, UncheckedBody, body_bytes, has_masks, masked_body_bytes,
 };
 pub use chain_object::{
-    LeveledSetId, PhaseMeaning, UncheckedEvaluationKeys, UncheckedLeveledSet, UncheckedPublicKey,
-    UncheckedSeededSet, encode_leveled, encode_leveled_with_meaning, encode_seeded, evaluation_keys_bytes,
-    leveled_set_bytes, leveled_set_with_meaning_bytes, public_key_bytes, seeded_set_bytes,
+    LeveledSetId, PhaseMeaning, UncheckedEncapsulationKeys, UncheckedEvaluationKeys, UncheckedLeveledKeys,
+    UncheckedLeveledSet, UncheckedPublicKey, UncheckedSeededSet, encapsulation_keys_bytes, encode_leveled,
+    encode_leveled_with_meaning, encode_seeded, evaluation_keys_bytes, leveled_keys_bytes, leveled_set_bytes,
+    leveled_set_with_meaning_bytes, public_key_bytes, seeded_set_bytes,
 };
 pub use ciphertext::RlweCiphertext;
 pub use encapsulation::EncapsulationKeys;

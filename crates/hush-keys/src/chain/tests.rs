@@ -19,6 +19,7 @@ mod expand;
 mod fused;
 mod mutations;
 mod noise;
+mod objects;
 mod paths;
 
 const T: u64 = 65537;

@@ -206,7 +206,11 @@ fn seeded_payload_bytes(chain: &Chain, level: Level, count: u32) -> Result<usize
 
 /// `count·bytes`, if that leaves room for header and checksum.
 pub(super) fn times(count: u32, bytes: usize) -> Result<usize, CodecError> {
-    let total = u128::from(count) * bytes as u128;
+    payload_of(u128::from(count) * bytes as u128)
+}
+
+/// A payload of so many bytes, if that leaves room for header and checksum.
+pub(super) fn payload_of(total: u128) -> Result<usize, CodecError> {
     let limit = (isize::MAX as u64).saturating_sub(CHAIN_OVERHEAD_BYTES as u64);
     let too_long = CodecError::Length { found: u64::try_from(total).unwrap_or(u64::MAX), expected: limit };
     usize::try_from(total).ok().filter(|&total| total as u64 <= limit).ok_or(too_long)

@@ -7,7 +7,7 @@
 //! key*: seed and body over the top level.
 
 use hush_params::size::{ELEMENT_BYTES, SEED_BYTES, evaluation_key_bytes};
-use hush_ring::{Chain, RingError, UniformSeed};
+use hush_ring::{Chain, Level, RingError, UniformSeed};
 
 use super::ciphertexts::times;
 use super::{Payload, append_poly, chain_header, packed_poly_bytes};
@@ -20,7 +20,8 @@ impl EvaluationKeys {
     /// The binary object: only the keys that are there.
     ///
     /// # Errors
-    /// [`CodecError::Object`] if a key is of another chain, or serves lower levels alone.
+    /// [`CodecError::Object`] if a key is of another chain, or serves lower levels alone: for these there is
+    /// [`EvaluationKeys::encode_up_to`].
     pub fn encode(&self, chain: &Chain) -> Result<Vec<u8>, CodecError> {
         let count = self.iter().count() as u32;
         let mut bytes = keys_header(chain, count)?.begin()?;
@@ -33,11 +34,7 @@ impl EvaluationKeys {
             }
             bytes.extend_from_slice(&key.element().to_le_bytes());
             bytes.extend_from_slice(&key.seed().to_bytes());
-            for digit in 0..key.digit_count() {
-                for (index, limb) in chain.key_ring().limbs().iter().enumerate() {
-                    append_packed(&mut bytes, limb, key.body(digit, index));
-                }
-            }
+            append_bodies(&mut bytes, key);
         }
         header::seal(&mut bytes);
         Ok(bytes)
@@ -82,12 +79,8 @@ impl<'a> UncheckedEvaluationKeys<'a> {
         let mut elements = elements.to_vec();
         elements.sort_unstable();
         elements.dedup();
-        let order = 2 * chain.degree();
-        for &found in &elements {
-            let found = found as usize;
-            if found != 0 && (found.is_multiple_of(2) || found >= order) {
-                return Err(RingError::GaloisElement { found, order }.into());
-            }
+        for &element in &elements {
+            check_element(chain, element as usize)?;
         }
         let count = elements.len() as u32;
         self.header.expect(&keys_header(chain, count)?)?;
@@ -105,7 +98,7 @@ impl<'a> UncheckedEvaluationKeys<'a> {
         for (index, &element) in elements.iter().enumerate() {
             payload.take(ELEMENT_BYTES)?;
             let seed = UniformSeed::from_bytes(payload.take_chunk::<SEED_BYTES>()?);
-            keys.insert(read_key(chain, seed, element, index as u32, &mut payload)?);
+            keys.insert(read_key(chain, (element, chain.top()), seed, index as u32, &mut payload)?);
         }
         Ok(keys)
     }
@@ -162,22 +155,41 @@ impl<'a> UncheckedPublicKey<'a> {
     }
 }
 
-fn read_key(
+/// Digit after digit the bodies of a key, over the primes that it has.
+pub(super) fn append_bodies(bytes: &mut Vec<u8>, key: &KeySwitchKey) {
+    let limbs = key.chain().key_ring().limbs();
+    for digit in 0..key.digit_count() {
+        key.primes().for_each(|place| append_packed(bytes, &limbs[place], key.body(digit, place)));
+    }
+}
+
+/// The other direction: the key for a Galois element and for ciphertexts at a level and below, number `index` of its object.
+pub(super) fn read_key(
     chain: &Chain,
+    (element, level): (u32, Level),
     seed: UniformSeed,
-    element: u32,
     index: u32,
     payload: &mut Payload<'_>,
 ) -> Result<KeySwitchKey, CodecError> {
-    let mut key = KeySwitchKey::with_masks(chain, seed, element)?;
+    let mut key = KeySwitchKey::with_masks_up_to(chain, level, seed, element)?;
     for digit in 0..key.digit_count() {
-        for (place, limb) in chain.key_ring().limbs().iter().enumerate() {
+        for place in key.primes() {
+            let limb = &chain.key_ring().limbs()[place];
             let (body, _) = key.body_and_mask(digit, place);
             limb.unpack(payload.take(limb.packed_bytes(chain.degree()))?, body);
             check_residues(limb, body, index, place)?;
         }
     }
     Ok(key)
+}
+
+/// Refuses a Galois element that the chain's ring does not have; 0, for relinearisation, is one here.
+pub(super) fn check_element(chain: &Chain, found: usize) -> Result<u32, CodecError> {
+    let order = 2 * chain.degree();
+    if found != 0 && (found.is_multiple_of(2) || found >= order) {
+        return Err(RingError::GaloisElement { found, order }.into());
+    }
+    Ok(found as u32)
 }
 
 fn keys_header(chain: &Chain, count: u32) -> Result<Header, CodecError> {

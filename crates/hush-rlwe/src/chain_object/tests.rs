@@ -10,6 +10,8 @@ use hush_ring::{Chain, Cpu, Eval, Level, Poly, Ring, RingLimb, UniformSeed};
 
 use crate::*;
 
+pub(crate) mod bootstrapping_keys;
+
 /// Primes of 46, 46 and 30 bits and a special one of 47, on a ring of 16 coefficients.
 pub(crate) fn toy(unit: u64) -> Chain {
     let universe = vec![primes_of(46)[0], primes_of(46)[1], primes_of(30)[0]];

@@ -24,6 +24,7 @@ fn reason(error: &CodecError) -> &'static str {
         CodecError::EarlierForm => "earlier-form",
         CodecError::ElementCount { .. } => "element-count",
         CodecError::Factor { .. } => "factor",
+        CodecError::KeyLevel { .. } => "key-level",
         CodecError::Length { .. } => "length",
         CodecError::Reserved => "reserved",
         CodecError::Residue { .. } => "residue",
@@ -56,6 +57,10 @@ fn dangerous() -> Vec<(&'static str, usize, Vec<u8>, &'static str)> {
         ("chain-factors", CHAIN_HEADER_BYTES, vec![0; 8], "factor"),
         ("chain-scales", CHAIN_HEADER_BYTES, f64::NAN.to_le_bytes().to_vec(), "scale"),
         ("chain-evaluation-keys", CHAIN_HEADER_BYTES + 36, ones(12), "residue"),
+        ("chain-leveled-keys", CHAIN_HEADER_BYTES + 37, ones(12), "residue"),
+        ("chain-leveled-keys", CHAIN_HEADER_BYTES + 4, vec![1], "key-level"),
+        ("chain-encapsulation-keys", CHAIN_HEADER_BYTES + 32, ones(12), "residue"),
+        ("chain-encapsulation-keys", 72, ones(4), "length"),
         ("chain-public-key", CHAIN_HEADER_BYTES + 32, ones(12), "residue"),
     ]
 }

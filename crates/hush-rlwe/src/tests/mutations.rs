@@ -6,6 +6,7 @@
 //! All decoders see all of them. `HUSH_MUTATIONS` multiplies their number, `HUSH_MUTATION_SEED` repeats a run.
 
 use super::*;
+use crate::chain_object::tests::bootstrapping_keys::{encapsulation_keys, leveled_keys, levels};
 use crate::chain_object::tests::{evaluation_keys, full, public_key, seeded, toy, with_meaning};
 use hush_ring::Level;
 use hush_testkit::Draw;
@@ -119,6 +120,15 @@ pub(super) fn samples() -> Vec<Sample> {
     let read =
         move |bytes: &[u8]| UncheckedEvaluationKeys::decode(bytes)?.conform(&own, &[0, 5])?.encode(&own);
     corpus.push(Sample { name: "chain-evaluation-keys", bytes, read: Box::new(read) });
+    let bytes = leveled_keys(chain).encode_up_to(chain).unwrap();
+    let own = chain.clone();
+    let read =
+        move |bytes: &[u8]| UncheckedLeveledKeys::decode(bytes)?.conform(&own, &levels())?.encode_up_to(&own);
+    corpus.push(Sample { name: "chain-leveled-keys", bytes, read: Box::new(read) });
+    let bytes = encapsulation_keys(chain).encode().unwrap();
+    let own = chain.clone();
+    let read = move |bytes: &[u8]| UncheckedEncapsulationKeys::decode(bytes)?.conform(&own)?.encode();
+    corpus.push(Sample { name: "chain-encapsulation-keys", bytes, read: Box::new(read) });
     let own = chain.clone();
     let read = move |bytes: &[u8]| UncheckedPublicKey::decode(bytes)?.conform(&own)?.encode();
     let bytes = public_key(chain).encode().unwrap();

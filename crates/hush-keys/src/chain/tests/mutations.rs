@@ -240,6 +240,46 @@ fn top_of(scheme: &Ckks, secret: &ChainSecret) -> RlweCiphertext {
     secret.encrypt(message).unwrap().expand().unwrap()
 }
 
+/// Keys of lower levels, and those to a sparse secret and back.
+#[test]
+fn keys_of_bootstrapping_that_conform_can_be_worked_with() {
+    let chain = Chain::new(&toy(64, 2), 1, Cpu::detect().unwrap()).unwrap();
+    let secret = ChainSecret::generate(&chain).unwrap();
+    let encrypt = |level| {
+        let message = Poly::zero(chain.ring(Level(level)).unwrap());
+        secret.encrypt(message).unwrap().expand().unwrap()
+    };
+    let levels = BTreeMap::from([(0, Level(3)), (5, Level(1)), (127, Level(0))]);
+    let keys = secret.evaluation_keys_up_to(&levels).unwrap();
+    let read = |bytes: &[u8]| {
+        let forged = UncheckedLeveledKeys::decode(bytes).unwrap().conform(&chain, &levels);
+        let work = |forged: EvaluationKeys| {
+            let product = encrypt(3).mul_relinearize(&encrypt(3), &forged).unwrap();
+            let rotated = [(1, 5), (0, 5), (0, 127)]
+                .map(|(level, element)| encrypt(level).automorphism(&forged, element).unwrap());
+            let above = encrypt(2).automorphism(&forged, 5).unwrap_err();
+            assert!(matches!(above, RlweError::KeyLevel { element: 5, expected: Level(1), .. }));
+            rotated.iter().chain([&product]).for_each(|a| drop(secret.phase(a).unwrap()));
+        };
+        forged.map(work).is_ok()
+    };
+    let bytes = keys.encode_up_to(&chain).unwrap();
+    run("keys with levels", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+
+    let read = |bytes: &[u8]| {
+        let forged = UncheckedEncapsulationKeys::decode(bytes).unwrap().conform(&chain);
+        let work = |forged: EncapsulationKeys| {
+            let raised = forged.raise(&encrypt(0)).unwrap();
+            assert_eq!(raised.ring(), chain.ring(chain.top()).unwrap());
+            secret.phase(&raised).unwrap();
+            assert!(forged.raise(&encrypt(1)).is_err());
+        };
+        forged.map(work).is_ok()
+    };
+    let bytes = secret.encapsulation_keys().unwrap().encode().unwrap();
+    run("encapsulation keys", &bytes, CHAIN_HEADER_BYTES, &(Box::new(read) as Worker<'_>));
+}
+
 /// The objects of tables and answers.
 #[test]
 fn stored_bodies_and_answers_that_conform_can_be_worked_with() {
