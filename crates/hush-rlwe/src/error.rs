@@ -258,7 +258,7 @@ pub enum RlweError {
     },
     /// A key that serves lower levels alone, where one for all levels is asked for.
     #[error(
-        "the key for Galois element {element} serves level {found} and below; `EvaluationKeys::encode` writes keys for all levels alone, and `encode_up_to` others"
+        "the key for Galois element {element} serves level {found} and below, and this form is for keys of all levels; write it with `encode_up_to`"
     )]
     PartialKey {
         /// The element; 0 for relinearisation.

@@ -22,8 +22,7 @@ impl EvaluationKeys {
     /// identity, element 1, needs no key, and none is written.
     ///
     /// # Cost
-    /// One packing of the bodies, into an object of [`leveled_keys_bytes`]: about half of [`EvaluationKeys::memory_bytes`], times 46
-    /// bits of 64.
+    /// One packing of the bodies, into an object of [`leveled_keys_bytes`]: some third of [`EvaluationKeys::memory_bytes`].
     ///
     /// # Errors
     /// [`CodecError::Object`] if a key is of another chain, or for an element that does not exist.
@@ -79,7 +78,7 @@ impl<'a> UncheckedLeveledKeys<'a> {
     /// each with exactly this highest level, and every residue.
     ///
     /// # Cost
-    /// The masks are expanded: some three times the object's size in memory, in all that this allocates.
+    /// The masks are expanded: some three times the object's size in memory. One key is made after the other.
     ///
     /// # Errors
     /// A [`CodecError`] that names the difference; [`CodecError::Object`] for an element or a level that does not exist, or a chain
