@@ -193,7 +193,7 @@ fn case(options: &Options, set: &'static BootstrapSet) -> Result<Case, BenchErro
             Ok(())
         })?;
         timed(3, 2.0, &mut || {
-            let [left, right] = one.install(|| bootstrapping.apply_pair(scheme, [&a, &b], keys))?;
+            let [left, right] = one.install(|| bootstrapping.apply_pair(scheme, ([&a, &b], 0), keys))?;
             outputs.extend([(left, &x), (right, &y)]);
             Ok(())
         })?;

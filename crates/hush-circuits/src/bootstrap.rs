@@ -14,7 +14,8 @@
 //! The last line is `v` again at another scale. *Slots to coefficients comes first*, so that the reduction meets the values themselves and not a transform of them: its error,
 //! `(2π·ε·v)²/6` of `v`, is bounded for every message and not for random ones alone, and the first transform runs on few primes.
 //!
-//! *Values.* Real and imaginary parts are from −1 to 1: `|v| ≤ √2`. Larger ones come out wrong without notice: the caller knows bounds.
+//! *Values.* Real and imaginary parts are from `−2^h` to `2^h` with the headroom `h = 2`; errors are least for parts up to 1. Larger ones come out wrong without notice: the caller
+//! knows bounds. Small ones are multiplied by a power of two on the way in and divided by it on the way out, which costs nothing and divides the error.
 //!
 //! *Chance.* That an integer `I` leaves its range, and with it a slot all sense, has a chance below `2^-132` for a ciphertext that was encrypted and computed honestly
 //! ([`BootstrapShape::RANGE`]). Nothing holds for ciphertexts that were made to fail.
@@ -75,14 +76,34 @@ pub struct Bootstrapping {
     shape: BootstrapShape,
     to_coefficients: Vec<LinearTransform>,
     to_slots: Vec<LinearTransform>,
+    /// For values as they are, and for those that are multiplied on the way in by `2, 4, …`.
+    reductions: Vec<Reduction>,
+    epsilon: f64,
+    /// The largest error of the cosine, in units of the largest value.
+    cosine_error: f64,
+}
+
+/// The sine as a polynomial and doublings.
+#[derive(Clone, Debug)]
+struct Reduction {
     cosine: RealPolynomial,
     /// What is subtracted after each doubling.
     subtrahends: Vec<f64>,
     /// The factor from values to what the reduction makes of them, `c·2π·ε`.
     height: f64,
-    epsilon: f64,
-    /// The largest error of the cosine, in relation to a value.
-    cosine_error: f64,
+}
+
+impl Reduction {
+    /// For a cosine of height 1, and the height `c` of the sine.
+    fn new(series: &[f64], height: f64, epsilon: f64) -> Result<Self, CircuitError> {
+        let doublings = BootstrapShape::DOUBLINGS;
+        let first = height.powf(f64::from(1_u32 << doublings).recip());
+        // 2·(c·cos)² − c² = c²·cos of the double angle.
+        let subtrahends = (0..doublings).map(|k| first.powi(2 << k)).collect();
+        let cosine: Vec<f64> = series.iter().map(|coefficient| coefficient * first).collect();
+        let cosine = RealPolynomial::chebyshev(&cosine, -1.0, 1.0)?;
+        Ok(Self { cosine, subtrahends, height: height * std::f64::consts::TAU * epsilon })
+    }
 }
 
 /// The keys of a bootstrapping.
@@ -151,25 +172,21 @@ impl Bootstrapping {
         let ratio = scheme.chain().level(last)?.mod_switch().map_or(1.0, |switch| switch.ratio());
         let reached = value(last)?.powi(2) * ratio * epsilon;
         let height = value(shape.output())? / reached / std::f64::consts::TAU;
-        let doublings = BootstrapShape::DOUBLINGS;
-        let first = height.powf(f64::from(1_u32 << doublings).recip());
-        // 2·(c·cos)² − c² = c²·cos of the double angle.
-        let subtrahends = (0..doublings).map(|k| first.powi(2 << k)).collect();
-        let series = cosine::near_integers(BootstrapShape::RANGE, doublings);
-        let cosine_error = cosine::relative_error(&series, BootstrapShape::RANGE, doublings);
-        let cosine: Vec<f64> = series.iter().map(|coefficient| coefficient * first).collect();
-        let cosine = RealPolynomial::chebyshev(&cosine, -1.0, 1.0)?;
-        let height = height * std::f64::consts::TAU * epsilon;
-        Ok(Self {
-            shape: *shape,
-            to_coefficients,
-            to_slots,
-            cosine,
-            subtrahends,
-            height,
-            epsilon,
-            cosine_error,
-        })
+        let (range, doublings) = (BootstrapShape::RANGE, BootstrapShape::DOUBLINGS);
+        let largest = epsilon * f64::from(1_u32 << headroom_log2(epsilon));
+        let series = cosine::near_integers(range, doublings, largest);
+        let cosine_error = cosine::largest_error(&series, range, doublings, largest);
+        let reduction = |up: u32| Reduction::new(&series, height / f64::from(1_u32 << up), epsilon);
+        let reductions = (0..=Self::LARGEST_UP).map(reduction).collect::<Result<_, _>>()?;
+        Ok(Self { shape: *shape, to_coefficients, to_slots, reductions, epsilon, cosine_error })
+    }
+
+    /// The most that values are multiplied with on the way in: log2.
+    pub const LARGEST_UP: u32 = 8;
+
+    /// log2 of the largest real or imaginary part of a slot.
+    pub fn headroom_log2(&self) -> u32 {
+        headroom_log2(self.epsilon)
     }
 
     /// The shape that it was made for.
@@ -211,7 +228,7 @@ impl Bootstrapping {
         a: &CkksCiphertext,
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
-        let [re, im] = self.reduce(scheme, self.parts(scheme, a, keys)?, keys)?;
+        let [re, im] = self.reduce(scheme, self.parts(scheme, (a, 0), keys)?, (keys, 0))?;
         Ok(scheme.add(&re, &scheme.mul_i(&im)?)?)
     }
 
@@ -228,31 +245,48 @@ impl Bootstrapping {
         a: &CkksCiphertext,
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
-        let [re, _] = self.parts(scheme, a, keys)?;
-        let [re] = self.reduce(scheme, [re], keys)?;
+        self.apply_small(scheme, (a, 0), keys)
+    }
+
+    /// [`Bootstrapping::apply_real`] for slots that are multiplied with `2^up` on the way in, and divided on the way out: with an error that is as much less.
+    ///
+    /// # Errors
+    /// As there; [`CircuitError::Slot`] for an `up` beyond [`Bootstrapping::LARGEST_UP`].
+    pub fn apply_small(
+        &self,
+        scheme: &Ckks,
+        (a, up): (&CkksCiphertext, u32),
+        keys: &BootstrapKeys,
+    ) -> Result<CkksCiphertext, CircuitError> {
+        let [re, _] = self.parts(scheme, (a, up), keys)?;
+        let [re] = self.reduce(scheme, [re], (keys, up))?;
         Ok(re)
     }
 
-    /// [`Bootstrapping::apply`] for two ciphertexts of one level with real slots, at the cost of one with complex slots.
+    /// [`Bootstrapping::apply`] for two ciphertexts of one level with real slots, at the cost of one with complex slots; both as [`Bootstrapping::apply_small`].
     ///
     /// # Errors
     /// As there; [`CircuitError::Scheme`] if the levels differ.
     pub fn apply_pair(
         &self,
         scheme: &Ckks,
-        [a, b]: [&CkksCiphertext; 2],
+        ([a, b], up): ([&CkksCiphertext; 2], u32),
         keys: &BootstrapKeys,
     ) -> Result<[CkksCiphertext; 2], CircuitError> {
-        self.reduce(scheme, self.parts(scheme, &scheme.add(a, &scheme.mul_i(b)?)?, keys)?, keys)
+        let both = scheme.add(a, &scheme.mul_i(b)?)?;
+        self.reduce(scheme, self.parts(scheme, (&both, up), keys)?, (keys, up))
     }
 
     /// Real and imaginary parts of `(ε·v + I)/RANGE`, as ciphertexts with real slots at the level of the reduction.
     fn parts(
         &self,
         scheme: &Ckks,
-        a: &CkksCiphertext,
+        (a, up): (&CkksCiphertext, u32),
         keys: &BootstrapKeys,
     ) -> Result<[CkksCiphertext; 2], CircuitError> {
+        self.reduction(up)?;
+        let a = if up == 0 { a.clone() } else { scheme.mul_integer(a, 1 << up) };
+        let a = &a;
         let raised = self.raise(scheme, &self.coefficients(scheme, a, keys)?, keys)?;
         let slots = transformed(scheme, raised, &self.to_slots, &keys.evaluation)?;
         let conjugate = scheme.conjugate(&slots, &keys.evaluation)?;
@@ -286,15 +320,21 @@ impl Bootstrapping {
         Ok(scheme.ciphertext(keys.encapsulation.raise(gained.inner())?)?)
     }
 
+    fn reduction(&self, up: u32) -> Result<&Reduction, CircuitError> {
+        let refused = CircuitError::Slot { found: up as usize, max: Self::LARGEST_UP as usize };
+        self.reductions.get(up as usize).ok_or(refused)
+    }
+
     /// `v` at the output level, for each ciphertext with slots `(ε·v + I)/RANGE`.
     fn reduce<const K: usize>(
         &self,
         scheme: &Ckks,
         parts: [CkksCiphertext; K],
-        keys: &BootstrapKeys,
+        (keys, up): (&BootstrapKeys, u32),
     ) -> Result<[CkksCiphertext; K], CircuitError> {
-        let mut values = self.cosine.evaluate_all(scheme, &parts, &keys.evaluation)?;
-        for &subtrahend in &self.subtrahends {
+        let reduction = self.reduction(up)?;
+        let mut values = reduction.cosine.evaluate_all(scheme, &parts, &keys.evaluation)?;
+        for &subtrahend in &reduction.subtrahends {
             let pairs: Vec<_> = values.iter().map(|value| (value, value)).collect();
             let squares = scheme.mul_rescale_all(&pairs, &keys.evaluation)?;
             let doubled = squares.iter().map(|square| {
@@ -313,6 +353,15 @@ impl Bootstrapping {
     }
 }
 
+/// How large values may be: while a sine is an identity, and to a limit.
+fn headroom_log2(epsilon: f64) -> u32 {
+    let room = LARGEST_EPSILON_LOG2 - epsilon.log2();
+    (room.max(0.0) as u32).min(LARGEST_HEADROOM_LOG2)
+}
+
+/// A value at 2^-7 of the modulus is off by 2^-11.3 of itself.
+const LARGEST_EPSILON_LOG2: f64 = -7.0;
+const LARGEST_HEADROOM_LOG2: u32 = 2;
 /// Polynomials over all primes that are in flight at most, while the cosine is evaluated: buffers for so many are kept for the next time.
 const WORKING_POLYNOMIALS: usize = 48;
 

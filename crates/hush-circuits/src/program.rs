@@ -13,16 +13,29 @@
 //! been added; addends of less depth join them undivided. A circuit of depth 1 needs no keys at all: its products go back with three
 //! components.
 //!
+//! *Bootstrapping.* Where no chain is as deep as a circuit, steps are bootstrapped, as few as possible and as late as they can be ([`Schedule`]).
+//!
 //! *Secrets.* None: this module encodes, evaluates and decodes. Encryption and decryption are elsewhere, with the keys.
 
+mod bootstrapped;
 mod choose;
 mod cost;
+mod error;
 mod kind;
 mod lane;
+mod place;
+mod placed;
+mod plan;
 mod serve;
+mod steps;
+mod tracked;
 mod walk;
 
-pub use choose::{Demand, Plan, ProgramError, Vector};
+pub use choose::{Demand, Vector};
+pub use error::ProgramError;
 pub use kind::SchemeKind;
-pub use lane::{Lane, Slots};
+pub use lane::{BootstrappedLane, Lane, LaneKeys, Slots};
+pub use place::{Raise, Raised, Schedule};
+pub use placed::PlacedCircuit;
+pub use plan::Plan;
 pub use serve::ServeError;

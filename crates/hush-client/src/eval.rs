@@ -28,7 +28,7 @@ use crate::account::{Moved, Phases, Verified};
 use crate::error::ClientError;
 use crate::threads::thread_pool;
 pub use error::EvalError;
-use hush_system::memory::peak_resident_bytes;
+use hush_system::memory::{available_bytes, peak_resident_bytes};
 use vectors::{Column, read_columns};
 pub use vectors::{Numbers, VectorSource};
 
@@ -96,6 +96,8 @@ pub struct EvalAccount {
     pub products: usize,
     /// Integers in digits, in TFHE.
     pub integers: Option<IntegerAccount>,
+    /// Bootstrappings of slots, if there are any.
+    pub bootstraps: Option<BootstrapAccount>,
     /// Bits between a bound and its limit, in the tightest step; in TFHE between the chance of a wrong digit and 2^-128.
     pub margin_bits: f64,
     /// log2 of the chance that a result is wrong.
@@ -133,6 +135,35 @@ pub struct IntegerAccount {
     pub set: &'static str,
 }
 
+/// Bootstrappings of ciphertexts in CKKS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootstrapAccount {
+    /// The parameter set.
+    pub set: &'static str,
+    /// Levels that a bootstrapping gives for products.
+    pub levels: u32,
+    /// Bootstrappings of one block of the vectors, in their order.
+    pub placed: Vec<PlacedBootstrap>,
+    /// Blocks that the vectors are cut into.
+    pub blocks: usize,
+}
+
+/// A bootstrapping in a circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedBootstrap {
+    /// Values that are bootstrapped as one: 1 or 2.
+    pub values: usize,
+    /// The turn of a repetition that it is part of, from 1; 0 outside of any.
+    pub turn: usize,
+}
+
+impl BootstrapAccount {
+    /// Bootstrappings in all.
+    pub fn count(&self) -> usize {
+        self.placed.len() * self.blocks
+    }
+}
+
 /// Evaluates an expression on encrypted vectors; see [`EvalOptions`].
 ///
 /// # Errors
@@ -161,6 +192,7 @@ pub fn evaluate_expression(options: &EvalOptions) -> Result<Evaluation, ClientEr
     let plan = phases
         .time("plan", || pool.install(|| Plan::choose(&expression, &vectors, &demand)))
         .map_err(EvalError::from)?;
+    refuse_what_is_too_long(&plan)?;
     let mut run =
         Run { plan: &plan, columns: &columns, length, phases, key_bytes: 0, moved: Moved::default() };
     let outputs = pool.install(|| run.outputs())?;
@@ -200,26 +232,36 @@ impl Run<'_> {
         let mut phases = std::mem::take(&mut self.phases);
         let (secret, keys) = phases.time("keys", || {
             let secret = ChainSecret::generate(chain)?;
-            let keys = if lane.is_without_keys() {
-                Vec::new()
-            } else {
-                secret.evaluation_keys(true, &[])?.encode(chain)?
+            let keys = match lane {
+                Lane::Bootstrapped(own) => {
+                    let levels = own.bootstrapping().key_levels();
+                    let evaluation = secret.evaluation_keys_up_to(&levels)?.encode_up_to(chain)?;
+                    vec![evaluation, secret.encapsulation_keys()?.encode()?]
+                }
+                _ if lane.is_without_keys() => Vec::new(),
+                _ => vec![secret.evaluation_keys(true, &[])?.encode(chain)?],
             };
             Ok::<_, ClientError>((secret, keys))
         })?;
+        let key_bytes: u64 = keys.iter().map(|object| object.len() as u64).sum();
+        let level = lane.input_level(circuit);
         let encrypt = |block: usize| {
             let of_vector = |&input: &usize| {
                 let values = self.block(input, block);
-                let message = lane.encode(&values).map_err(EvalError::from)?;
+                let message = lane.encode(circuit, &values).map_err(EvalError::from)?;
                 Ok::<_, ClientError>(secret.encrypt(message)?)
             };
             let fresh = circuit.used_inputs().iter().map(of_vector).collect::<Result<Vec<_>, _>>()?;
-            Ok::<_, ClientError>(encode_seeded(chain, chain.top(), &fresh)?)
+            Ok::<_, ClientError>(encode_seeded(chain, level, &fresh)?)
         };
         let uploads = phases
             .time("encrypt", || (0..self.plan.block_count()).map(encrypt).collect::<Result<Vec<_>, _>>())?;
-        let answers =
-            phases.time("server", || lane.serve(circuit, &keys, &uploads)).map_err(EvalError::from)?;
+        let answers = phases.time("server", || {
+            let server_keys = lane.decode_keys(&keys)?;
+            drop(keys);
+            lane.serve(circuit, &server_keys, &uploads)
+        });
+        let answers = answers.map_err(EvalError::from)?;
         let slots = phases.time("decrypt", || {
             let slots = answers.iter().map(|answer| {
                 let unchecked = UncheckedLeveledSet::decode(answer)?;
@@ -233,8 +275,8 @@ impl Run<'_> {
         })?;
         self.phases = phases;
         let bytes = |all: &[Vec<u8>]| all.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
-        self.key_bytes += keys.len() as u64;
-        self.moved.up += bytes(&uploads) + keys.len() as u64;
+        self.key_bytes += key_bytes;
+        self.moved.up += bytes(&uploads) + key_bytes;
         self.moved.down += bytes(&answers);
         Ok(slots)
     }
@@ -349,6 +391,35 @@ fn array_of(results: &[Ratio], is_approximate: bool) -> (ArrayRef, bool) {
     (array, is_rounded)
 }
 
+/// Refuses a plan that nobody waits for, or that the machine has no memory for.
+fn refuse_what_is_too_long(plan: &Plan) -> Result<(), EvalError> {
+    let Some(set) = plan.bootstrap_set() else { return Ok(()) };
+    let found = (plan.circuit().raises().len() * plan.block_count()) as u64;
+    if found > MAX_BOOTSTRAPS {
+        return Err(EvalError::Slow { found, limit: MAX_BOOTSTRAPS, each: "some seconds" });
+    }
+    let needed = set.memory_bytes();
+    match available_bytes() {
+        Some(found) if found < needed => Err(EvalError::Memory { found, needed }),
+        _ => Ok(()),
+    }
+}
+
+fn bootstraps(plan: &Plan) -> Option<BootstrapAccount> {
+    let (set, circuit) = (plan.bootstrap_set()?, plan.circuit());
+    let placed = circuit
+        .raises()
+        .iter()
+        .map(|raise| PlacedBootstrap { values: raise.steps.len(), turn: circuit.turns_until(raise.after) });
+    let placed: Vec<_> = placed.collect();
+    Some(BootstrapAccount {
+        set: set.name(),
+        levels: set.shape().program,
+        placed,
+        blocks: plan.block_count(),
+    })
+}
+
 fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount {
     let circuit = plan.circuit();
     let used = circuit.used_inputs();
@@ -365,7 +436,7 @@ fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount 
     };
     let leakage = Leakage {
         table: vec![format!("{} vectors of {length} values", encrypted.len())],
-        query: vec!["the circuit: its sums, products and whole coefficients".into(), size.into()],
+        query: vec!["the circuit: its sums, products and coefficients".into(), size.into()],
         hidden: vec![
             format!("the values of {}", encrypted.join(", ")),
             "the results".into(),
@@ -385,6 +456,7 @@ fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount 
         depth: circuit.depth(),
         products: circuit.product_count(),
         integers: None,
+        bootstraps: bootstraps(plan),
         margin_bits: plan.margin_bits(),
         failure_log2: plan.failure_log2(),
         error: plan.error(),
@@ -399,6 +471,8 @@ fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount 
     }
 }
 
+/// Bootstrappings of slots that are waited for: an hour or two.
+const MAX_BOOTSTRAPS: u64 = 2_000;
 /// Digits after the point of results with endless decimals.
 const ROUNDED_PLACES: u32 = 15;
 /// Digits of Arrow's widest decimal.

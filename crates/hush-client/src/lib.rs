@@ -107,8 +107,8 @@ pub use devices::{
 };
 pub use error::{ClientError, ErrorKind, Unfinished};
 pub use eval::{
-    EvalAccount, EvalError, EvalOptions, EvalScheme, Evaluation, IntegerAccount, Numbers, SchemeKind,
-    VectorSource, evaluate_expression,
+    BootstrapAccount, EvalAccount, EvalError, EvalOptions, EvalScheme, Evaluation, IntegerAccount, Numbers,
+    PlacedBootstrap, SchemeKind, VectorSource, evaluate_expression,
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
 pub use fit::{DeviceFit, fit_to_device};

@@ -10,7 +10,7 @@ use num_traits::{One, Zero};
 
 use crate::error::Size;
 use crate::step::{Input, Step};
-use crate::tree::{Node, check_bits};
+use crate::tree::{Node, Repeat, check_bits};
 use crate::{ExprError, Interval, Ratio};
 
 /// Largest degree of a product in the vectors.
@@ -83,13 +83,15 @@ pub(crate) struct Builder<'a> {
     distributes: bool,
     atoms: Vec<Atom>,
     places: HashMap<Atom, usize>,
+    /// States of the repetitions around.
+    locals: Vec<Affine>,
     /// Products made so far.
     work: usize,
 }
 
 impl<'a> Builder<'a> {
     pub(crate) fn new(inputs: &'a [Input], distributes: bool) -> Self {
-        Self { inputs, distributes, atoms: Vec::new(), places: HashMap::new(), work: 0 }
+        Self { inputs, distributes, atoms: Vec::new(), places: HashMap::new(), locals: Vec::new(), work: 0 }
     }
 
     pub(crate) fn build(mut self, root: &Node) -> Result<Built, ExprError> {
@@ -128,6 +130,7 @@ impl<'a> Builder<'a> {
                 let atom = self.intern(Atom::Input(*index));
                 Ok(Affine { constant: Ratio::zero(), terms: BTreeMap::from([(atom, unit)]) })
             }
+            Node::Local(index) => Ok(self.locals[*index].clone()),
             Node::Negative(inner) => self.affine(inner)?.scaled(&-Ratio::one()),
             Node::Number(number) => Ok(Affine::constant(number.clone())),
             Node::Power(base, exponent) => {
@@ -150,6 +153,7 @@ impl<'a> Builder<'a> {
                 let zero = ExprError::DivisionByZero { position: *position };
                 Ok(Affine::constant(of.constant.recip().ok_or(zero)?))
             }
+            Node::Repeat(repeat) => self.repeated(repeat),
             Node::Sum(terms) => {
                 let mut sum = Affine::constant(Ratio::zero());
                 for term in terms {
@@ -158,6 +162,18 @@ impl<'a> Builder<'a> {
                 Ok(sum)
             }
         }
+    }
+
+    fn repeated(&mut self, repeat: &Repeat) -> Result<Affine, ExprError> {
+        let outer = self.locals.len();
+        let starts = repeat.states.iter().map(|state| self.affine(&state.start));
+        let mut states = starts.collect::<Result<Vec<_>, _>>()?;
+        for _ in 0..repeat.count {
+            self.locals.append(&mut states);
+            states = repeat.states.iter().map(|state| self.affine(&state.next)).collect::<Result<_, _>>()?;
+            self.locals.truncate(outer);
+        }
+        Ok(states.swap_remove(0))
     }
 
     fn power(&mut self, base: &Affine, exponent: u32) -> Result<Affine, ExprError> {

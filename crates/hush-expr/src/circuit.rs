@@ -18,6 +18,33 @@ pub enum Aggregate {
     Sum,
 }
 
+/// How results are read from outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The value that an output of 1 stands for.
+    pub factor: Ratio,
+    /// The constant that is added to an output times the factor.
+    pub constant: Ratio,
+    /// How the elements become one result, if they do.
+    pub aggregate: Option<Aggregate>,
+}
+
+impl Reading {
+    /// The result that an output stands for: of one element, or of the sum of `count` elements.
+    pub fn result(&self, output: &Ratio, count: usize) -> Ratio {
+        let count = Ratio::from(BigInt::from(count.max(1)));
+        let scaled = output * &self.factor;
+        match self.aggregate {
+            None => &scaled + &self.constant,
+            Some(Aggregate::Sum) => &scaled + &(&self.constant * &count),
+            Some(Aggregate::Mean) => {
+                let share = count.recip().unwrap_or_else(Ratio::one);
+                &(&scaled * &share) + &self.constant
+            }
+        }
+    }
+}
+
 /// A circuit of least depth among those tried, and of these one with the fewest products.
 ///
 /// *Invariants.* Steps refer to earlier ones; the last step is the output; every step is used.
@@ -26,9 +53,7 @@ pub struct Circuit {
     steps: Vec<Step>,
     depths: Vec<u32>,
     ranges: Vec<Interval>,
-    factor: Ratio,
-    constant: Ratio,
-    aggregate: Option<Aggregate>,
+    reading: Reading,
 }
 
 impl Circuit {
@@ -67,7 +92,7 @@ impl Circuit {
             _ => None,
         };
         let Built { steps, depths, ranges, factor, constant } = built;
-        Ok(Self { steps, depths, ranges, factor, constant, aggregate })
+        Ok(Self { steps, depths, ranges, reading: Reading { factor, constant, aggregate } })
     }
 
     /// The steps; the last is the output.
@@ -94,17 +119,13 @@ impl Circuit {
     pub fn largest_magnitude(&self) -> Ratio {
         self.ranges.iter().map(Interval::magnitude).max().unwrap_or_else(Ratio::zero)
     }
-    /// The value that an output of 1 stands for.
-    pub fn factor(&self) -> &Ratio {
-        &self.factor
-    }
-    /// The constant that is added to an output times the factor.
-    pub fn constant(&self) -> &Ratio {
-        &self.constant
+    /// How results are read from outputs.
+    pub fn reading(&self) -> &Reading {
+        &self.reading
     }
     /// How the elements become one result, if they do.
     pub fn aggregate(&self) -> Option<Aggregate> {
-        self.aggregate
+        self.reading.aggregate
     }
     /// Products of two.
     pub fn product_count(&self) -> usize {
@@ -135,19 +156,5 @@ impl Circuit {
             _ => 0.0,
         });
         sums.fold(0.0, f64::max)
-    }
-
-    /// The result that an output stands for: of one element, or of the sum of `count` elements.
-    pub fn result(&self, output: &Ratio, count: usize) -> Ratio {
-        let count = Ratio::from(BigInt::from(count.max(1)));
-        let scaled = output * &self.factor;
-        match self.aggregate {
-            None => &scaled + &self.constant,
-            Some(Aggregate::Sum) => &scaled + &(&self.constant * &count),
-            Some(Aggregate::Mean) => {
-                let share = count.recip().unwrap_or_else(Ratio::one);
-                &(&scaled * &share) + &self.constant
-            }
-        }
     }
 }

@@ -2,14 +2,19 @@
 //! The text of an expression.
 
 use crate::parse::MAX_EXPONENT;
-use crate::tree::{Gate, Node};
+use crate::tree::{Gate, Node, Repeat};
 use crate::{Expression, Logic};
 
 impl std::fmt::Display for Expression {
     /// A text that parses to the same expression, with no more nesting than it was parsed from.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.write(f, self.root(), Binding::Or)
+        Writer { names: self.names(), locals: Vec::new() }.write(f, self.root(), Binding::Or)
     }
+}
+
+struct Writer<'a> {
+    names: &'a [String],
+    locals: Vec<&'a str>,
 }
 
 /// How tightly a place binds what stands there.
@@ -38,13 +43,15 @@ impl Binding {
     }
 }
 
-impl Expression {
-    fn write(&self, f: &mut std::fmt::Formatter<'_>, node: &Node, place: Binding) -> std::fmt::Result {
+impl<'a> Writer<'a> {
+    fn write(&mut self, f: &mut std::fmt::Formatter<'_>, node: &'a Node, place: Binding) -> std::fmt::Result {
         let own = match node {
             Node::Sum(_) => Binding::Sum,
             Node::Product(_) | Node::Reciprocal { .. } => Binding::Product,
             Node::Negative(_) | Node::Power(..) => Binding::Sign,
-            Node::Call { .. } | Node::Name(_) | Node::Number(_) => Binding::Atom,
+            Node::Call { .. } | Node::Local(_) | Node::Name(_) | Node::Number(_) | Node::Repeat(_) => {
+                Binding::Atom
+            }
             Node::Gate(gate) => Binding::of(gate),
         };
         if own < place {
@@ -55,7 +62,8 @@ impl Expression {
         match node {
             Node::Call { function, arguments, .. } => self.write_call(f, function.name(), arguments),
             Node::Gate(gate) => self.write_gate(f, gate),
-            Node::Name(index) => f.write_str(self.names().get(*index).map_or("?", String::as_str)),
+            Node::Local(index) => f.write_str(self.locals.get(*index).copied().unwrap_or("?")),
+            Node::Name(index) => f.write_str(self.names.get(*index).map_or("?", String::as_str)),
             Node::Negative(inner) => {
                 f.write_str("-")?;
                 self.write(f, inner, Binding::Sign)
@@ -85,6 +93,7 @@ impl Expression {
                 f.write_str("1 / ")?;
                 self.write(f, of, Binding::Sign)
             }
+            Node::Repeat(repeat) => self.write_repeat(f, repeat),
             Node::Sum(terms) => {
                 for (index, term) in terms.iter().enumerate() {
                     match term {
@@ -103,11 +112,27 @@ impl Expression {
         }
     }
 
+    fn write_repeat(&mut self, f: &mut std::fmt::Formatter<'_>, repeat: &'a Repeat) -> std::fmt::Result {
+        write!(f, "repeat({}", repeat.count)?;
+        for state in &repeat.states {
+            write!(f, ", {} := ", state.name)?;
+            self.write(f, &state.start, Binding::Or)?;
+        }
+        let outer = self.locals.len();
+        self.locals.extend(repeat.states.iter().map(|state| state.name.as_str()));
+        for state in &repeat.states {
+            f.write_str(", ")?;
+            self.write(f, &state.next, Binding::Or)?;
+        }
+        self.locals.truncate(outer);
+        f.write_str(")")
+    }
+
     fn write_call(
-        &self,
+        &mut self,
         f: &mut std::fmt::Formatter<'_>,
         name: &str,
-        arguments: &[Node],
+        arguments: &'a [Node],
     ) -> std::fmt::Result {
         write!(f, "{name}(")?;
         for (index, argument) in arguments.iter().enumerate() {
@@ -117,7 +142,7 @@ impl Expression {
         f.write_str(")")
     }
 
-    fn write_gate(&self, f: &mut std::fmt::Formatter<'_>, gate: &Gate) -> std::fmt::Result {
+    fn write_gate(&mut self, f: &mut std::fmt::Formatter<'_>, gate: &'a Gate) -> std::fmt::Result {
         match gate {
             Gate::Choose { parts, .. } => self.write_call(f, "if", parts.as_ref()),
             Gate::Compare { comparison, left, right, .. } => {

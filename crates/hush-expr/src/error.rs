@@ -30,6 +30,14 @@ pub enum ExprError {
     /// The expression does not depend on any vector.
     #[error("the expression is a constant: there is nothing to encrypt")]
     Constant,
+    /// A number of repetitions that is no small whole number.
+    #[error("position {position}: repetitions must be a whole number from 1 to {max}")]
+    Count {
+        /// Where.
+        position: usize,
+        /// The most.
+        max: u32,
+    },
     /// A division by something encrypted.
     #[error("position {position}: a division by an encrypted value")]
     Division {
@@ -51,7 +59,9 @@ pub enum ExprError {
         max: u32,
     },
     /// A function that does not exist.
-    #[error("position {position}: no function of this name; there are sum, mean, dot, min, max and if")]
+    #[error(
+        "position {position}: no function of this name; there are sum, mean, dot, min, max, if and repeat"
+    )]
     Function {
         /// Where.
         position: usize,
@@ -137,6 +147,7 @@ impl ExprError {
             Self::TooLarge { .. } => "HUSH-X010",
             Self::Gates { .. } => "HUSH-X011",
             Self::NotBoolean { .. } => "HUSH-X012",
+            Self::Count { .. } => "HUSH-X013",
         }
     }
 
@@ -145,9 +156,10 @@ impl ExprError {
         match self {
             Self::Aggregate { .. } => "evaluate the parts one by one and combine the results",
             Self::Arguments { .. } | Self::Function { .. } => {
-                "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z)"
+                "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z); repeat(8, z := x, z^2/2 + x)"
             }
             Self::Constant => "name at least one vector, as in 2*x",
+            Self::Count { .. } => "split it: repeat the result of a repetition",
             Self::Division { .. } => {
                 "divide by a number; or give the reciprocals as a vector of their own, as in x*r"
             }

@@ -3,7 +3,7 @@
 
 use crate::parse::Parser;
 use crate::tree::{Function, Node};
-use crate::value::value;
+use crate::value::{Values, value};
 use crate::{ExprError, Ratio};
 
 /// A parsed expression. Numbers are exact.
@@ -46,6 +46,11 @@ impl Expression {
         self.root.has_gates()
     }
 
+    /// Whether there is a `repeat` in it.
+    pub fn has_repetitions(&self) -> bool {
+        self.root.has_repetitions()
+    }
+
     /// That functions of whole vectors are the whole expression, if there are any: what a meaning of pieces cannot tell.
     ///
     /// # Errors
@@ -64,12 +69,14 @@ impl Expression {
     /// The value for one element of every vector, in the order of [`Expression::names`]; of a function, that of what it sums.
     ///
     /// It evaluates the text directly, and so does not depend on how circuits are built. A condition that holds is 1, another 0; every
-    /// part must have a value, also the one that `if` does not choose, and what `and` or `or` could do without.
+    /// part must have a value, also the one that `if` does not choose, and what `and` or `or` could do without. All is exact but for states of repetitions
+    /// that have grown beyond 4096 bits: they are rounded to 1024, where no scheme of exact numbers holds as many.
     ///
     /// # Errors
     /// [`ExprError::DivisionByZero`]; [`ExprError::Aggregate`]; [`ExprError::NotBoolean`]; [`ExprError::TooLarge`];
     /// [`ExprError::Unexpected`] for too few values.
     pub fn value_at(&self, values: &[Ratio]) -> Result<Ratio, ExprError> {
+        let values = &mut Values::new(values);
         match &self.root {
             Node::Call { arguments, .. } => arguments
                 .iter()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Meanings of an expression other than numbers: any type with a sum and a product can be one.
 
-use crate::tree::{Gate, Node};
+use crate::tree::{Gate, Node, Repeat};
 use crate::{Comparison, Expression, Function, Logic, Ratio};
 
 /// The meaning of the pieces of an expression. Pieces are folded from the leaves, from left to right.
 pub trait Fold {
-    /// The meaning of a piece.
-    type Value;
+    /// The meaning of a piece; that of a state stands wherever the state does.
+    type Value: Clone;
     /// Why a piece has none.
     type Error;
 
@@ -80,7 +80,7 @@ pub trait Fold {
     /// # Errors
     /// See [`Fold::call`].
     fn number(&mut self, number: &Ratio) -> Result<Self::Value, Self::Error>;
-    /// `base^exponent`, with an exponent of at most 64.
+    /// `base^exponent`, with an exponent of at most 1024.
     ///
     /// # Errors
     /// See [`Fold::call`].
@@ -108,75 +108,96 @@ impl Expression {
     /// # Errors
     /// The first that a piece gives.
     pub fn fold<F: Fold>(&self, meaning: &mut F) -> Result<F::Value, F::Error> {
-        fold(self.root(), meaning)
+        fold(self.root(), &mut Scope { meaning, locals: Vec::new() })
     }
 }
 
-fn all<F: Fold>(nodes: &[Node], meaning: &mut F) -> Result<Vec<F::Value>, F::Error> {
-    nodes.iter().map(|node| fold(node, meaning)).collect()
+/// A meaning, with those of the states of the repetitions around.
+struct Scope<'a, F: Fold> {
+    meaning: &'a mut F,
+    locals: Vec<F::Value>,
 }
 
-fn fold<F: Fold>(node: &Node, meaning: &mut F) -> Result<F::Value, F::Error> {
+fn all<F: Fold>(nodes: &[Node], scope: &mut Scope<'_, F>) -> Result<Vec<F::Value>, F::Error> {
+    nodes.iter().map(|node| fold(node, scope)).collect()
+}
+
+fn repeated<F: Fold>(repeat: &Repeat, scope: &mut Scope<'_, F>) -> Result<F::Value, F::Error> {
+    let outer = scope.locals.len();
+    let starts = repeat.states.iter().map(|state| fold(&state.start, scope));
+    let mut values = starts.collect::<Result<Vec<_>, _>>()?;
+    for _ in 0..repeat.count {
+        scope.locals.append(&mut values);
+        values = repeat.states.iter().map(|state| fold(&state.next, scope)).collect::<Result<_, _>>()?;
+        scope.locals.truncate(outer);
+    }
+    // A repetition has a state at least.
+    Ok(values.swap_remove(0))
+}
+
+fn fold<F: Fold>(node: &Node, scope: &mut Scope<'_, F>) -> Result<F::Value, F::Error> {
     match node {
         Node::Call { function, arguments, .. } => {
-            let arguments = all(arguments, meaning)?;
-            meaning.call(*function, arguments)
+            let arguments = all(arguments, scope)?;
+            scope.meaning.call(*function, arguments)
         }
-        Node::Gate(gate) => fold_gate(gate, meaning),
-        Node::Name(index) => meaning.name(*index),
+        Node::Gate(gate) => fold_gate(gate, scope),
+        Node::Local(index) => Ok(scope.locals[*index].clone()),
+        Node::Name(index) => scope.meaning.name(*index),
         Node::Negative(inner) => {
-            let inner = fold(inner, meaning)?;
-            meaning.negative(inner)
+            let inner = fold(inner, scope)?;
+            scope.meaning.negative(inner)
         }
-        Node::Number(number) => meaning.number(number),
+        Node::Number(number) => scope.meaning.number(number),
         Node::Power(base, exponent) => {
-            let base = fold(base, meaning)?;
-            meaning.power(base, *exponent)
+            let base = fold(base, scope)?;
+            scope.meaning.power(base, *exponent)
         }
         Node::Product(factors) => {
-            let factors = all(factors, meaning)?;
-            meaning.product(factors)
+            let factors = all(factors, scope)?;
+            scope.meaning.product(factors)
         }
         Node::Reciprocal { of, position } => {
-            let of = fold(of, meaning)?;
-            meaning.reciprocal(of, *position)
+            let of = fold(of, scope)?;
+            scope.meaning.reciprocal(of, *position)
         }
+        Node::Repeat(repeat) => repeated(repeat, scope),
         Node::Sum(terms) => {
-            let terms = all(terms, meaning)?;
-            meaning.sum(terms)
+            let terms = all(terms, scope)?;
+            scope.meaning.sum(terms)
         }
     }
 }
 
-fn fold_gate<F: Fold>(gate: &Gate, meaning: &mut F) -> Result<F::Value, F::Error> {
+fn fold_gate<F: Fold>(gate: &Gate, scope: &mut Scope<'_, F>) -> Result<F::Value, F::Error> {
     match gate {
         Gate::Choose { parts, position } => {
             let [condition, then, otherwise] = parts.as_ref();
-            let condition = fold(condition, meaning)?;
-            let then = fold(then, meaning)?;
-            let otherwise = fold(otherwise, meaning)?;
-            meaning.choose(condition, then, otherwise, *position)
+            let condition = fold(condition, scope)?;
+            let then = fold(then, scope)?;
+            let otherwise = fold(otherwise, scope)?;
+            scope.meaning.choose(condition, then, otherwise, *position)
         }
         Gate::Compare { comparison, left, right, position } => {
-            let left = fold(left, meaning)?;
-            let right = fold(right, meaning)?;
-            meaning.compare(*comparison, left, right, *position)
+            let left = fold(left, scope)?;
+            let right = fold(right, scope)?;
+            scope.meaning.compare(*comparison, left, right, *position)
         }
         Gate::Extreme { is_greatest, of, position } => {
-            let of = all(of, meaning)?;
-            meaning.extreme(*is_greatest, of, *position)
+            let of = all(of, scope)?;
+            scope.meaning.extreme(*is_greatest, of, *position)
         }
         Gate::Logic { first, runs } => {
-            let first = fold(first, meaning)?;
+            let first = fold(first, scope)?;
             runs.iter().try_fold(first, |left, run| {
                 let mut terms = vec![left];
-                terms.extend(all(&run.terms, meaning)?);
-                meaning.logic(run.operation, terms, run.position)
+                terms.extend(all(&run.terms, scope)?);
+                scope.meaning.logic(run.operation, terms, run.position)
             })
         }
         Gate::Not { of, position } => {
-            let of = fold(of, meaning)?;
-            meaning.not(of, *position)
+            let of = fold(of, scope)?;
+            scope.meaning.not(of, *position)
         }
     }
 }

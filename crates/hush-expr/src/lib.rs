@@ -30,17 +30,19 @@ mod interval;
 mod logic;
 mod parse;
 mod ratio;
+mod real;
 mod step;
 mod tree;
 mod value;
 
-pub use circuit::{Aggregate, Circuit};
+pub use circuit::{Aggregate, Circuit, Reading};
 pub use error::ExprError;
 pub use expression::Expression;
 pub use fold::Fold;
 pub use interval::Interval;
 pub use logic::{Comparison, Logic};
 pub use ratio::Ratio;
+pub use real::{Enclosure, RealCircuit, RealStep, Turn, is_whole};
 pub use step::{Input, Step};
 pub use tree::Function;
 

@@ -11,20 +11,25 @@
 //!   sign         ('-' | '+') sign | power
 //!   power        atom ('^' whole number)?
 //!   atom         number | name | name '(' condition (',' condition)* ')' | '(' condition ')'
+//!                | 'repeat' '(' whole number (',' name ':=' condition)+ (',' condition)+ ')'
 //! ```
 //!
-//! The words in quotes are no names. The names of functions are, but for a parenthesis behind them.
+//! The operators in quotes are no names. The names of functions are, but for a parenthesis behind them.
 
 use crate::error::Size;
-use crate::tree::{Function, Gate, Node, Run};
+use crate::tree::{Function, Gate, Node, Repeat, Run, State};
 use crate::{Comparison, ExprError, Logic, Ratio};
 
 /// The largest exponent.
-pub(crate) const MAX_EXPONENT: u32 = 64;
+pub(crate) const MAX_EXPONENT: u32 = 1024;
+/// The most repetitions.
+pub(crate) const MAX_COUNT: u32 = 1000;
 /// Characters of a text.
 const MAX_CHARACTERS: usize = 1 << 16;
 /// Operands of an expression.
 const MAX_OPERATIONS: usize = 4096;
+/// Pieces of an expression, with those of a repetition as often as they are repeated.
+const MAX_UNROLLED: usize = 1 << 16;
 /// Parentheses, signs, `not` and calls inside one another.
 const MAX_NESTING: usize = 64;
 
@@ -49,6 +54,8 @@ pub(crate) struct Parser {
     nesting: usize,
     operations: usize,
     names: Vec<String>,
+    /// States of the repetitions around this place.
+    locals: Vec<String>,
 }
 
 impl Parser {
@@ -56,11 +63,21 @@ impl Parser {
         if text.len() > MAX_CHARACTERS {
             return Err(ExprError::TooLarge { what: Size::Characters, limit: MAX_CHARACTERS });
         }
-        Ok(Self { text: text.chars().collect(), at: 0, nesting: 0, operations: 0, names: Vec::new() })
+        Ok(Self {
+            text: text.chars().collect(),
+            at: 0,
+            nesting: 0,
+            operations: 0,
+            names: Vec::new(),
+            locals: Vec::new(),
+        })
     }
 
     pub(crate) fn parse(mut self) -> Result<(Node, Vec<String>), ExprError> {
         let root = self.condition()?;
+        if root.unrolled() > MAX_UNROLLED as u64 {
+            return Err(ExprError::TooLarge { what: Size::Operations, limit: MAX_UNROLLED });
+        }
         match self.peek() {
             None => Ok((root, self.names)),
             Some(_) => Err(self.unexpected("an operator or the end")),
@@ -199,9 +216,12 @@ impl Parser {
                     return Err(ExprError::Unexpected { position, expected: OPERAND });
                 }
                 if self.peek() == Some('(') {
-                    return self.call(&name, position);
+                    return if name == "repeat" { self.repeat() } else { self.call(&name, position) };
                 }
-                Ok(Node::Name(self.place_of(name)))
+                Ok(match self.locals.iter().rposition(|local| *local == name) {
+                    Some(local) => Node::Local(local),
+                    None => Node::Name(self.place_of(name)),
+                })
             }
             _ => Err(self.unexpected(OPERAND)),
         }
@@ -255,6 +275,56 @@ impl Parser {
             "if" => Node::Gate(Gate::Choose { parts: arguments.try_into().map_err(|_| wrong)?, position }),
             _ => Node::Gate(Gate::Extreme { is_greatest: function == "max", of: arguments, position }),
         })
+    }
+
+    /// States and their starts, then as many next values.
+    fn repeat(&mut self) -> Result<Node, ExprError> {
+        self.expect('(', "an opening parenthesis")?;
+        let position = self.position();
+        let count = self.while_some(|c| c.is_ascii_digit()).parse().ok();
+        let count = count.filter(|count| (1..=MAX_COUNT).contains(count));
+        let count = count.ok_or(ExprError::Count { position, max: MAX_COUNT })?;
+        let (outer, mut names, mut starts) = (self.locals.len(), Vec::new(), Vec::new());
+        loop {
+            self.expect(',', "a comma")?;
+            let Some(name) = self.take_assigned() else { break };
+            let position = self.position();
+            if names.contains(&name) {
+                return Err(ExprError::Unexpected { position, expected: "another name for each state" });
+            }
+            names.push(name);
+            starts.push(self.nested(Self::condition)?);
+        }
+        let position = self.position();
+        if names.is_empty() {
+            return Err(ExprError::Unexpected { position, expected: "a state and its start, as in z := x" });
+        }
+        self.locals.extend(names.iter().cloned());
+        let mut next = vec![self.nested(Self::condition)?];
+        while self.take(',') {
+            next.push(self.nested(Self::condition)?);
+        }
+        self.locals.truncate(outer);
+        if next.len() != names.len() {
+            return Err(ExprError::Unexpected { position, expected: "a next value for each state" });
+        }
+        self.expect(')', "a comma or a closing parenthesis")?;
+        let states = names.into_iter().zip(starts).zip(next);
+        let states = states.map(|((name, start), next)| State { name, start, next }).collect();
+        Ok(Node::Repeat(Repeat { count, states }))
+    }
+
+    /// A name with `:=` behind it, if they come next.
+    fn take_assigned(&mut self) -> Option<String> {
+        let start = self.at;
+        let is_name = self.peek().is_some_and(|c| c.is_alphabetic() || c == '_');
+        let name = if is_name { self.while_some(is_of_word) } else { String::new() };
+        if is_name && !WORDS.contains(&name.as_str()) && self.is_next(":=") {
+            self.at += 2;
+            return Some(name);
+        }
+        self.at = start;
+        None
     }
 
     fn nested(&mut self, parse: fn(&mut Self) -> Result<Node, ExprError>) -> Result<Node, ExprError> {

@@ -138,6 +138,16 @@ impl Ratio {
         small * 2_f64.powi(half) * 2_f64.powi(rest)
     }
 
+    /// Itself, or rounded to 1024 bits if it has more than 4096.
+    pub(crate) fn shortened(self) -> Self {
+        if self.bits() <= LONG_BITS {
+            return self;
+        }
+        let shift = SHORT_BITS - self.magnitude_bits();
+        let whole = self.times_power_of_two(shift);
+        Self::from(whole.numerator.div_floor(&whole.denominator)).times_power_of_two(-shift)
+    }
+
     /// For absolute values between 1/2 and 2: to the last bit but one.
     fn small_to_f64(&self) -> f64 {
         let scaled: BigInt = (&self.numerator << 64) / &self.denominator;
@@ -247,3 +257,8 @@ impl std::fmt::Display for Ratio {
 const MAX_DIGITS: usize = 1000;
 /// Digits before the point, or after it.
 const MAX_PLACES: i64 = 400;
+
+/// Bits of numerator and denominator beyond which fractions are rounded where they may be.
+const LONG_BITS: u64 = 4096;
+/// Bits that are left.
+const SHORT_BITS: i64 = 1024;

@@ -36,6 +36,8 @@ pub(crate) enum Node {
     },
     /// No sum and no product.
     Gate(Gate),
+    /// A state of a repetition around it, by its place among those of all repetitions around it, from the outermost.
+    Local(usize),
     /// Of [`crate::Expression::names`].
     Name(usize),
     Negative(Box<Node>),
@@ -46,7 +48,24 @@ pub(crate) enum Node {
         of: Box<Node>,
         position: usize,
     },
+    Repeat(Repeat),
     Sum(Vec<Node>),
+}
+
+/// States that take their next values together, again and again; the value is the first state's in the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Repeat {
+    pub(crate) count: u32,
+    /// At least one.
+    pub(crate) states: Vec<State>,
+}
+
+/// A state of a repetition. Its start does not see the states, its next value does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) name: String,
+    pub(crate) start: Node,
+    pub(crate) next: Node,
 }
 
 /// A piece that a circuit of sums and products does not have. Positions are those of the operator, or of the name of the function.
@@ -88,45 +107,70 @@ pub(crate) struct Run {
 }
 
 impl Node {
-    /// Whether it is, or has in it, what is no sum and no product.
-    pub(crate) fn has_gates(&self) -> bool {
+    /// What it is made of, from left to right.
+    pub(crate) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Call { arguments: nodes, .. } | Self::Product(nodes) | Self::Sum(nodes) => {
-                nodes.iter().any(Self::has_gates)
+                nodes.iter().collect()
             }
-            Self::Gate(_) => true,
-            Self::Name(_) | Self::Number(_) => false,
-            Self::Negative(of) | Self::Power(of, _) | Self::Reciprocal { of, .. } => of.has_gates(),
+            Self::Gate(gate) => gate.parts(),
+            Self::Local(_) | Self::Name(_) | Self::Number(_) => Vec::new(),
+            Self::Negative(of) | Self::Power(of, _) | Self::Reciprocal { of, .. } => vec![of],
+            Self::Repeat(repeat) => {
+                let starts = repeat.states.iter().map(|state| &state.start);
+                starts.chain(repeat.states.iter().map(|state| &state.next)).collect()
+            }
         }
     }
-}
 
-impl Node {
+    /// Whether it is, or has in it, what is no sum and no product.
+    pub(crate) fn has_gates(&self) -> bool {
+        matches!(self, Self::Gate(_)) || self.parts().into_iter().any(Self::has_gates)
+    }
+
+    /// Whether it is, or has in it, a repetition.
+    pub(crate) fn has_repetitions(&self) -> bool {
+        matches!(self, Self::Repeat(_)) || self.parts().into_iter().any(Self::has_repetitions)
+    }
+
     /// The first function of whole vectors that it is, or has in it, with its position.
     pub(crate) fn function_inside(&self) -> Option<(Function, usize)> {
-        let first = |nodes: &[Self]| nodes.iter().find_map(Self::function_inside);
         match self {
             Self::Call { function, position, .. } => Some((*function, *position)),
-            Self::Product(nodes) | Self::Sum(nodes) | Self::Gate(Gate::Extreme { of: nodes, .. }) => {
-                first(nodes)
-            }
-            Self::Gate(Gate::Choose { parts, .. }) => first(parts.as_slice()),
-            Self::Gate(Gate::Compare { left, right, .. }) => {
-                left.function_inside().or_else(|| right.function_inside())
-            }
-            Self::Gate(Gate::Logic { first: left, runs }) => {
-                left.function_inside().or_else(|| runs.iter().find_map(|run| first(&run.terms)))
-            }
-            Self::Name(_) | Self::Number(_) => None,
-            Self::Negative(of)
-            | Self::Power(of, _)
-            | Self::Reciprocal { of, .. }
-            | Self::Gate(Gate::Not { of, .. }) => of.function_inside(),
+            node => node.parts().into_iter().find_map(Self::function_inside),
         }
+    }
+
+    /// Pieces, those of a repetition as often as they are repeated.
+    pub(crate) fn unrolled(&self) -> u64 {
+        let all = |nodes: &mut dyn Iterator<Item = &Self>| {
+            nodes.fold(0_u64, |sum, node| sum.saturating_add(node.unrolled()))
+        };
+        let inside = match self {
+            Self::Repeat(repeat) => {
+                let once = all(&mut repeat.states.iter().map(|state| &state.next));
+                let starts = all(&mut repeat.states.iter().map(|state| &state.start));
+                once.saturating_mul(u64::from(repeat.count)).saturating_add(starts)
+            }
+            node => all(&mut node.parts().into_iter()),
+        };
+        inside.saturating_add(1)
     }
 }
 
 impl Gate {
+    fn parts(&self) -> Vec<&Node> {
+        match self {
+            Self::Choose { parts, .. } => parts.iter().collect(),
+            Self::Compare { left, right, .. } => vec![left, right],
+            Self::Extreme { of, .. } => of.iter().collect(),
+            Self::Logic { first, runs } => {
+                std::iter::once(first.as_ref()).chain(runs.iter().flat_map(|run| &run.terms)).collect()
+            }
+            Self::Not { of, .. } => vec![of],
+        }
+    }
+
     /// The largest or the smallest, by the name of its function.
     pub(crate) fn extreme(is_greatest: bool) -> &'static str {
         if is_greatest { "max" } else { "min" }

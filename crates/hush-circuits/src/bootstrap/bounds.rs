@@ -9,7 +9,7 @@
 //! * *raising*: two key switches, on coefficients;
 //! * *to slots*: the same as to coefficients, with values up to `RANGE` on the way: `(ε·v + I)`;
 //! * *reduction*: the polynomial and the doublings, run on bounds, and divided by `c·2π·ε`, since that is what they make of a value. A slot has two such parts;
-//! * the sine instead of the identity, `(2π·ε)²/6` at most, the polynomial instead of the cosine at the end of the range, and the rounding of coefficients to doubles.
+//! * the sine instead of the identity, `(2π·ε·v)²/6` of a value at most, the polynomial instead of the cosine near an integer, and the rounding of coefficients to doubles.
 //!
 //! Errors of different operations are independent, as everywhere in [`crate::noise`]. docs/math/bootstrapping.md compares the sum with what is measured.
 
@@ -27,29 +27,53 @@ use crate::noise::{CircuitNoise, CkksNoise, SlotNoise, TransformShape};
 use crate::polynomial::Arithmetic;
 
 impl Bootstrapping {
-    /// Bounds on bootstrapped slots, for slots with real and imaginary parts between −1 and 1.
+    /// Bounds on bootstrapped slots, for slots with real and imaginary parts up to the headroom.
     ///
     /// # Errors
     /// [`CircuitError::Magnitude`] for slots that may be larger; [`CircuitError::Levels`] below the input level.
     pub fn noise(&self, model: &CkksNoise<'_>, a: SlotNoise) -> Result<SlotNoise, CircuitError> {
+        self.noise_of_small(model, (a, 0))
+    }
+
+    /// [`Bootstrapping::noise`] of slots that are multiplied with `2^up` on the way, as [`Bootstrapping::apply_small`].
+    ///
+    /// # Errors
+    /// As there; [`CircuitError::Slot`] for an `up` beyond [`Bootstrapping::LARGEST_UP`].
+    pub fn noise_of_small(
+        &self,
+        model: &CkksNoise<'_>,
+        (a, up): (SlotNoise, u32),
+    ) -> Result<SlotNoise, CircuitError> {
         check_shape(model.scheme(), &self.shape)?;
         check_depth(a.level(), self.shape.to_coefficients)?;
-        let largest_log2 = add_phase_log2(a.value_log2(), model.error_log2(&a));
-        if largest_log2 > LARGEST_LOG2 {
-            return Err(CircuitError::Magnitude { found_log2: a.value_log2() });
-        }
+        let factor_log2 = f64::from(up);
+        let large = a.times(factor_log2.exp2());
+        self.check(model, &large)?;
         let a = model.lowered(&a, self.shape.input())?;
-        let own = add_phase_log2(
-            add_phase_log2(self.coefficients_log2(model)?, self.raising_log2(model)?),
-            self.reduction_log2(model)?,
-        );
-        // What is no random error, in the place of one.
-        let sine = (TAU * self.epsilon).powi(2) / 6.0;
+        let value_log2 = large.value_log2().max(0.5);
+        let ways = add_phase_log2(self.coefficients_log2(model, value_log2)?, self.raising_log2(model)?);
+        // The way out divides; the reduction says itself what it makes of a value.
+        let own = add_phase_log2(ways - factor_log2, self.reduction_log2(model, up)?);
+        // What is no random error, in the place of one; for each part, and a slot has two.
+        let part = (value_log2 - 0.5).exp2();
+        let sine = (TAU * self.epsilon * part).powi(2) / 6.0 * part;
         let doubles = (-DOUBLE_BITS).exp2() / (TAU * self.epsilon);
-        // For each part, and a slot has two.
-        let fixed_log2 = 0.5 + (sine + doubles + self.cosine_error).log2() - model.tail_log2();
+        let cosine = self.cosine_error * f64::from(1_u32 << self.headroom_log2());
+        let fixed_log2 = 0.5 + (sine + doubles + cosine).log2() - factor_log2 - model.tail_log2();
         let deviation_log2 = add_phase_log2(add_phase_log2(a.deviation_log2(), own), fixed_log2);
         model.known(self.shape.output(), a.value_log2(), deviation_log2)
+    }
+
+    /// Refuses slots that may be too large.
+    ///
+    /// # Errors
+    /// [`CircuitError::Magnitude`].
+    pub(crate) fn check(&self, model: &CkksNoise<'_>, a: &SlotNoise) -> Result<(), CircuitError> {
+        let largest_log2 = add_phase_log2(a.value_log2(), model.error_log2(a));
+        if largest_log2 > LARGEST_LOG2 + f64::from(self.headroom_log2()) {
+            return Err(CircuitError::Magnitude { found_log2: a.value_log2() });
+        }
+        Ok(())
     }
 
     /// log2 of the largest error of a slot that bootstrapping itself adds.
@@ -61,10 +85,9 @@ impl Bootstrapping {
         Ok(model.error_log2(&self.noise(model, exact)?))
     }
 
-    fn coefficients_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
-        // Complex slots are up to √2.
+    fn coefficients_log2(&self, model: &CkksNoise<'_>, value_log2: f64) -> Result<f64, CircuitError> {
         self.to_coefficients.iter().try_fold(f64::NEG_INFINITY, |sum, transform| {
-            Ok(add_phase_log2(sum, stage_log2(model, transform, (0.5, 0.5))?))
+            Ok(add_phase_log2(sum, stage_log2(model, transform, (value_log2, 0.5))?))
         })
     }
 
@@ -83,8 +106,8 @@ impl Bootstrapping {
         Ok(add_phase_log2(small, large) - scale_log2)
     }
 
-    /// From the top level to the output, in units of the values.
-    fn reduction_log2(&self, model: &CkksNoise<'_>) -> Result<f64, CircuitError> {
+    /// From the top level to the output, in units of the values that come out.
+    fn reduction_log2(&self, model: &CkksNoise<'_>, up: u32) -> Result<f64, CircuitError> {
         let stages = self.to_slots.len() as f64;
         // In units of the scale the raised values are up to RANGE·q0, and each factor makes them smaller by as much, down to 1/2.
         let chain = model.scheme().chain().params();
@@ -102,12 +125,14 @@ impl Bootstrapping {
         }
         let slots = model.known(self.shape.reduction(), -1.0, argument)?;
         let parts = model.sum(slots, model.rotated(slots));
-        let mut value = self.cosine.noise(model, model.bounded(parts, 0.0))?;
-        for &subtrahend in &self.subtrahends {
+        let reduction = self.reduction(up)?;
+        let mut value = reduction.cosine.noise(model, model.bounded(parts, 0.0))?;
+        for &subtrahend in &reduction.subtrahends {
             let doubled = model.divide(&model.product(&value, &value)?)?.times(2.0);
             value = model.bounded(model.add_scalar(&doubled, -subtrahend)?, subtrahend.log2());
         }
-        Ok(value.deviation_log2() - self.height.log2())
+        // A value comes out divided, so that the height counts for what went in.
+        Ok(value.deviation_log2() - reduction.height.log2() - f64::from(up))
     }
 }
 
@@ -124,7 +149,7 @@ fn stage_log2(
     Ok(model.transformed(exact, shape)?.deviation_log2())
 }
 
-/// log2 of the largest value with its error: a little above √2, which costs the sine nothing that counts.
+/// log2 of the largest value with its error, beside the headroom: a little above √2, which costs the sine nothing that counts.
 const LARGEST_LOG2: f64 = 0.5 + 1.0 / 64.0;
 /// Bits to which the coefficients of the cosine and of the doublings are right, together, after three doublings.
 const DOUBLE_BITS: f64 = 41.0;

@@ -87,6 +87,46 @@ fn every_message_comes_back_within_the_bound() {
     }
 }
 
+/// Values up to 4, and small ones that are multiplied on the way: with as much less of an error.
+#[test]
+fn large_and_small_values_come_back_within_their_bounds() {
+    // With small primes the rounding after the last doubling is soon most of the error.
+    for (set, degree, gain) in [(&N16, 256, 0.6), (&N15, 512, 0.3)] {
+        let shape = toy_shape(set.shape(), degree);
+        let party = party(&shape);
+        let (scheme, bootstrapping) = (&party.owner.scheme, &party.bootstrapping);
+        assert_eq!(bootstrapping.headroom_log2(), 2);
+        let model = CkksNoise::new(scheme);
+        let mut draw = Draw::new();
+        for (largest_log2, up) in [(2.0_f64, 0), (1.0, 0), (-3.0, 5), (-6.0, 8), (-1.0, 0)] {
+            let size = largest_log2.exp2();
+            let values = draw.reals(scheme.slot_count(), -size, size);
+            let x: Vec<Complex> = real(&values);
+            let extreme = real(&vec![size; scheme.slot_count()]);
+            let known = model.known(shape.input(), largest_log2 + 0.5, f64::NEG_INFINITY).unwrap();
+            let bound = model.error_log2(&bootstrapping.noise_of_small(&model, (known, up)).unwrap());
+            for x in [x, extreme] {
+                let a = party.owner.encrypt(&x, shape.input());
+                let before = party.owner.decrypt(&a);
+                let alone = bootstrapping.apply_small(scheme, (&a, up), &party.keys).unwrap();
+                let [both, other] = bootstrapping.apply_pair(scheme, ([&a, &a], up), &party.keys).unwrap();
+                for found in [alone, both, other] {
+                    let found = worst(&party.owner.decrypt(&found), &before);
+                    assert!(
+                        found < bound,
+                        "2^{largest_log2}, up {up}: 2^{found:.2}, bound 2^{bound:.2}, {draw}"
+                    );
+                }
+            }
+            let plain = model.error_log2(&bootstrapping.noise(&model, known).unwrap());
+            assert!(bound <= plain - gain * f64::from(up), "2^{bound:.2} and 2^{plain:.2}");
+        }
+        let a = party.owner.encrypt(&real(&[0.0]), shape.input());
+        let refused = bootstrapping.apply_small(scheme, (&a, 9), &party.keys).unwrap_err();
+        assert_eq!(refused, CircuitError::Slot { found: 9, max: 8 });
+    }
+}
+
 #[test]
 fn real_slots_come_back_alone_and_in_pairs() {
     let shape = toy_shape(N16.shape(), 256);
@@ -96,7 +136,7 @@ fn real_slots_come_back_alone_and_in_pairs() {
     let [x, y] = [(); 2].map(|()| real(&draw.reals(scheme.slot_count(), -1.0, 1.0)));
     let [a, b] = [&x, &y].map(|values| owner.encrypt(values, shape.input()));
     let alone = party.bootstrapping.apply_real(scheme, &a, &party.keys).unwrap();
-    let [left, right] = party.bootstrapping.apply_pair(scheme, [&a, &b], &party.keys).unwrap();
+    let [left, right] = party.bootstrapping.apply_pair(scheme, ([&a, &b], 0), &party.keys).unwrap();
     for (found, expected) in [(&alone, &x), (&left, &x), (&right, &y)] {
         assert_eq!(found.level(), shape.output());
         assert!(worst(&owner.decrypt(found), expected) < -20.0, "{draw}");
@@ -106,7 +146,7 @@ fn real_slots_come_back_alone_and_in_pairs() {
     let found = owner.decrypt(&party.bootstrapping.apply_real(scheme, &complex, &party.keys).unwrap());
     assert!(found.iter().all(|z| z.im.abs() < 1e-6));
     let other = owner.encrypt(&y, Level(shape.input().0 + 1));
-    let refused = party.bootstrapping.apply_pair(scheme, [&a, &other], &party.keys).unwrap_err();
+    let refused = party.bootstrapping.apply_pair(scheme, ([&a, &other], 0), &party.keys).unwrap_err();
     assert!(matches!(refused, CircuitError::Scheme(SchemeError::Rlwe(RlweError::LevelMismatch { .. }))));
 }
 
@@ -257,8 +297,10 @@ fn what_cannot_be_bootstrapped_is_refused_before_any_work() {
     assert!(matches!(refused, CircuitError::Scheme(SchemeError::RealScales { .. })));
     // Bounds know what is too large.
     let model = CkksNoise::new(scheme);
-    let large = model.fresh(shape.input(), 0.6).unwrap();
-    assert_eq!(bootstrapping.noise(&model, large).unwrap_err(), CircuitError::Magnitude { found_log2: 0.6 });
+    let largest_log2 = 0.6 + f64::from(bootstrapping.headroom_log2());
+    let large = model.fresh(shape.input(), largest_log2).unwrap();
+    let refused = CircuitError::Magnitude { found_log2: largest_log2 };
+    assert_eq!(bootstrapping.noise(&model, large).unwrap_err(), refused);
     assert!(bootstrapping.noise(&model, model.fresh(low.level(), 0.0).unwrap()).is_err());
     // A scheme of another shape, or of other scales.
     let chain = scheme.chain().params();

@@ -37,6 +37,13 @@ impl SlotNoise {
     pub(crate) fn without_error(self) -> Self {
         Self { deviation_log2: f64::NEG_INFINITY, ..self }
     }
+    pub(crate) fn with_value(self, value_log2: f64) -> Self {
+        Self { value_log2, ..self }
+    }
+    /// Its level, scale and error, for the slots of another.
+    pub(crate) fn like(self, other: &Self) -> Self {
+        Self { value_log2: other.value_log2, ..self }
+    }
     pub(crate) fn with_error(self, deviation_log2: f64) -> Self {
         Self { deviation_log2: add_phase_log2(self.deviation_log2, deviation_log2), ..self }
     }

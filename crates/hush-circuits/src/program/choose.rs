@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From an expression and ranges to a scheme, parameters and a circuit that is known to decrypt.
+//! Candidates: circuits with chains that may hold them.
 
 use hush_arith::prime::is_prime;
-use hush_expr::{Aggregate, Circuit, ExprError, Expression, Input, Interval, Ratio, Step};
+use hush_expr::{Aggregate, Circuit, Expression, Input, Interval, Ratio, Reading, RealCircuit, Step};
 use hush_params::chain::{ChainRequest, ChosenChain, KeySwitching, Plaintexts};
-use hush_params::noise::{FAILURE_LOG2, add_phase_log2, norm_failure_log2};
 use hush_params::security::SecurityLevel;
 use hush_params::{ChainError, ChainParams};
-use hush_ring::Cpu;
+use hush_ring::{Cpu, Level};
 use hush_schemes::bgv::{Bfv, Bgv};
 use hush_schemes::ckks::Ckks;
 use num_bigint::BigInt;
 
 use super::cost::work;
+use super::error::ProgramError;
 use super::kind::SchemeKind;
-use super::lane::{Bounds, Lane, joined};
+use super::lane::{Bounds, Lane};
+use super::placed::{Body, PlacedCircuit};
+use super::plan::Plan;
 use crate::CircuitError;
 
 /// The known properties of a vector.
@@ -39,210 +41,27 @@ pub struct Demand {
     pub precision: Option<f64>,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ProgramError {
-    /// Approximate vectors where digits are encrypted.
-    #[error("TFHE: a vector is approximate by its type, and digits are of exact numbers")]
-    Approximate,
-    /// No chain serves.
-    #[error("{}: no parameters serve this expression: {source}", scheme.name())]
-    Chain {
-        /// The scheme.
-        scheme: SchemeKind,
-        /// Why.
-        source: ChainError,
-    },
-    /// A step cannot be run.
-    #[error(transparent)]
-    Circuit(#[from] CircuitError),
-    /// The expression.
-    #[error(transparent)]
-    Expression(#[from] ExprError),
-    /// Bounds of the noise of this circuit exceed what every chain tried holds.
-    #[error("{}: the noise of this expression is {missing_bits:.0} bits beyond what the chain holds", scheme.name())]
-    Noise {
-        /// The scheme.
-        scheme: SchemeKind,
-        /// Bits.
-        missing_bits: f64,
-    },
-    /// More precision than doubles and noise allow.
-    #[error(
-        "CKKS: a precision of {asked:.1e} was asked for, the best for results of this size is {least:.1e}"
-    )]
-    Precision {
-        /// Asked for.
-        asked: f64,
-        /// The best there is.
-        least: f64,
-    },
-    /// Coefficients that are too far apart.
-    #[error("CKKS: coefficients or values differ by more than 52 bits")]
-    Spread,
-    /// Digits cannot be evaluated.
-    #[error(transparent)]
-    Tfhe(#[from] hush_tfhe::TfheError),
-    /// An integer wider than encrypted digits hold, or what is compared with one.
-    #[error(
-        "an integer on the way, or a number beside it, may have {bits} bits: encrypted digits hold 64, and one of them is a sign where something is negative"
-    )]
-    WideInteger {
-        /// Bits found.
-        bits: u64,
-    },
-    /// A result wider than any plaintext space.
-    #[error("the result may have {bits} bits, exact schemes are offered up to {max}")]
-    Wide {
-        /// Bits found.
-        bits: u64,
-        /// Bits that can be served.
-        max: u64,
-    },
-}
-
-impl ProgramError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Chain { .. } => "HUSH-X020",
-            Self::Noise { .. } => "HUSH-X021",
-            Self::Wide { .. } | Self::WideInteger { .. } => "HUSH-X022",
-            Self::Precision { .. } => "HUSH-X023",
-            Self::Spread => "HUSH-X024",
-            Self::Approximate => "HUSH-X025",
-            Self::Tfhe(source) => source.code(),
-            Self::Circuit(_) => "HUSH-X029",
-            Self::Expression(source) => source.code(),
-        }
-    }
-}
-
-/// A scheme with parameters, and a circuit with bounds that all hold in them.
-#[derive(Debug)]
-pub struct Plan {
-    scheme: SchemeKind,
-    circuit: Circuit,
-    inputs: Vec<Input>,
-    lanes: Vec<Lane>,
-    bounds: Bounds,
-    length: usize,
-    error: Option<f64>,
-    work: f64,
-}
-
-impl Plan {
-    /// The plan of least predicted work among those that serve (see the cost model in docs/math/circuits.md).
-    ///
-    /// Vectors are in the order of [`Expression::names`]. Without a scheme: CKKS if a vector is approximate by its type; else BGV or
-    /// BFV, or CKKS as well where a precision was given.
-    ///
-    /// # Cost
-    /// Several searches for chains, up to a second each.
-    ///
-    /// # Errors
-    /// A [`ProgramError`] if nothing serves; that of the first scheme that was tried.
-    pub fn choose(
-        expression: &Expression,
-        vectors: &[Vector],
-        demand: &Demand,
-    ) -> Result<Self, ProgramError> {
-        let is_float = vectors.iter().any(|vector| vector.is_float);
-        let schemes = match (demand.scheme, is_float, demand.precision) {
-            (Some(scheme), ..) => vec![scheme],
-            (None, true, _) => vec![SchemeKind::Ckks],
-            (None, false, None) => vec![SchemeKind::Bgv, SchemeKind::Bfv],
-            (None, false, Some(_)) => vec![SchemeKind::Bgv, SchemeKind::Bfv, SchemeKind::Ckks],
-        };
-        let mut candidates = Vec::new();
-        let mut refusal = None;
-        for scheme in schemes {
-            let found = match scheme {
-                SchemeKind::Ckks => approximate(expression, vectors, demand),
-                _ => exact(scheme, expression, vectors, demand),
-            };
-            match found {
-                Ok(found) => candidates.extend(found),
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
-        }
-        candidates.sort_by(|a, b| a.work.total_cmp(&b.work));
-        for candidate in candidates {
-            match candidate.finish(demand) {
-                Ok(plan) => return Ok(plan),
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
-        }
-        Err(refusal.unwrap_or(ProgramError::Expression(ExprError::Constant)))
-    }
-
-    /// The scheme.
-    pub fn scheme(&self) -> SchemeKind {
-        self.scheme
-    }
-    /// The circuit.
-    pub fn circuit(&self) -> &Circuit {
-        &self.circuit
-    }
-    /// The encrypted form of each vector.
-    pub fn inputs(&self) -> &[Input] {
-        &self.inputs
-    }
-    /// One for each plaintext prime; one in CKKS.
-    pub fn lanes(&self) -> &[Lane] {
-        &self.lanes
-    }
-    /// Values in one ciphertext.
-    pub fn slot_count(&self) -> usize {
-        self.lanes.first().map_or(1, Lane::slot_count)
-    }
-    /// Ciphertexts that a vector takes in each lane.
-    pub fn block_count(&self) -> usize {
-        self.length.div_ceil(self.slot_count()).max(1)
-    }
-    /// Bits between the tightest bound of a step and what it must not exceed; at least 0.
-    pub fn margin_bits(&self) -> f64 {
-        self.bounds.margin_bits
-    }
-    /// What no result errs by, if results are approximate.
-    pub fn error(&self) -> Option<f64> {
-        self.error
-    }
-    /// Predicted butterflies of the whole run.
-    pub fn work(&self) -> f64 {
-        self.work
-    }
-
-    /// log2 of the chance that any result is wrong, or further off than [`Plan::error`]: a bound for every step, block and lane.
-    pub fn failure_log2(&self) -> f64 {
-        let degree = self.lanes.first().map_or(1024, |lane| lane.chain().degree()) as f64;
-        // The bound itself, and the three norms that it rests on.
-        let one = add_phase_log2(FAILURE_LOG2 + 2.0, norm_failure_log2(degree));
-        // A step may be watched undivided, divided and lowered.
-        let bounds = 3 * self.circuit.steps().len() * self.block_count() * self.lanes.len();
-        one + (bounds as f64).log2()
-    }
-
-    /// The integer with these residues, one for each lane, nearest to zero.
-    pub fn join(&self, residues: &[i64]) -> BigInt {
-        joined(residues, &self.lanes.iter().filter_map(Lane::modulus).collect::<Vec<_>>())
-    }
+/// A circuit for a scheme, with the encrypted form of each vector.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    pub(super) body: Body,
+    pub(super) reading: Reading,
+    pub(super) inputs: Vec<Input>,
 }
 
 /// A plan without tables.
-struct Candidate {
+pub(super) struct Candidate {
     scheme: SchemeKind,
-    circuit: Circuit,
-    inputs: Vec<Input>,
+    drawn: Drawn,
     primes: Vec<u64>,
     request: ChainRequest,
     chosen: ChosenChain,
     /// log2 of the error that a slot may have; of no meaning in exact schemes.
     allowed_log2: f64,
-    work: f64,
+    pub(super) work: f64,
 }
 
-fn exact(
+pub(super) fn exact(
     scheme: SchemeKind,
     expression: &Expression,
     vectors: &[Vector],
@@ -256,6 +75,7 @@ fn exact(
     let circuit = Circuit::build(expression, &inputs)?;
     let addends = circuit.aggregate().map_or(1, |_| demand.length.div_ceil(SMALLEST_RING));
     let magnitude = circuit.output_magnitude().numerator() * BigInt::from(addends);
+    let drawn = Drawn { reading: circuit.reading().clone(), inputs, body: Body::Exact(circuit) };
     let least: BigInt = magnitude * 2 + 1;
     let bits = least.bits();
     let least_log2 = Ratio::from(least.clone()).log2();
@@ -275,23 +95,15 @@ fn exact(
                 SchemeKind::Bfv => Plaintexts::ExactScaled { t },
                 _ => Plaintexts::Exact { t },
             };
-            let sums_log2 = circuit.sums_log2().min((t as f64).log2());
-            let request = request(&circuit, plaintexts, sums_log2, circuit.depth() <= 1);
+            let body = &drawn.body;
+            let sums_log2 = body.sums_log2().min((t as f64).log2());
+            let request = request(body, plaintexts, sums_log2, body.level_depth() <= 1);
             match ChainParams::choose(&request) {
                 Ok(chosen) => {
-                    let work = count as f64 * work(scheme, &circuit, chosen.params(), demand.length);
-                    let (circuit, inputs) = (circuit.clone(), inputs.clone());
+                    let work = count as f64 * work(scheme, body, chosen.params(), demand.length);
+                    let drawn = drawn.clone();
                     let allowed_log2 = f64::INFINITY;
-                    candidates.push(Candidate {
-                        scheme,
-                        circuit,
-                        inputs,
-                        primes,
-                        request,
-                        chosen,
-                        allowed_log2,
-                        work,
-                    });
+                    candidates.push(Candidate { scheme, drawn, primes, request, chosen, allowed_log2, work });
                     break;
                 }
                 Err(source) => refusal = refusal.or(Some(ProgramError::Chain { scheme, source })),
@@ -304,11 +116,11 @@ fn exact(
     }
 }
 
-fn approximate(
-    expression: &Expression,
-    vectors: &[Vector],
-    demand: &Demand,
-) -> Result<Vec<Candidate>, ProgramError> {
+/// The circuit of an approximate scheme.
+///
+/// # Errors
+/// [`ProgramError::Expression`]; [`ProgramError::Spread`].
+pub(super) fn drawn(expression: &Expression, vectors: &[Vector]) -> Result<Drawn, ProgramError> {
     // Values of about 1, by powers of two.
     let input = |vector: &Vector| {
         let magnitude = vector.range.magnitude();
@@ -319,44 +131,66 @@ fn approximate(
         }
     };
     let inputs: Vec<Input> = vectors.iter().map(input).collect();
-    let circuit = Circuit::build(expression, &inputs)?;
-    let is_spread = circuit.steps().iter().any(|step| match step {
-        Step::Linear { constant, terms } => {
-            terms.iter().map(|(_, c)| c).chain([constant]).any(|c| c.bits() > 52)
+    let whole = if expression.has_repetitions() { None } else { Some(Circuit::build(expression, &inputs)) };
+    let is_spread = |circuit: &Circuit| {
+        circuit.steps().iter().any(|step| match step {
+            Step::Linear { constant, terms } => {
+                terms.iter().map(|(_, c)| c).chain([constant]).any(|c| c.bits() > 52)
+            }
+            _ => false,
+        })
+    };
+    // Whole coefficients keep every level for products, as long as they are small.
+    let refusal = match whole {
+        Some(Ok(circuit)) if !is_spread(&circuit) => {
+            let reading = circuit.reading().clone();
+            return Ok(Drawn { body: Body::of_whole(&circuit), reading, inputs });
         }
-        _ => false,
-    });
-    if is_spread {
-        return Err(ProgramError::Spread);
+        Some(Ok(_)) => Some(ProgramError::Spread),
+        Some(Err(error)) => Some(error.into()),
+        None => None,
+    };
+    match RealCircuit::build(expression, &inputs) {
+        Ok(circuit) => {
+            Ok(Drawn { body: Body::of_real(&circuit), reading: circuit.reading().clone(), inputs })
+        }
+        Err(error) => Err(refusal.unwrap_or(error.into())),
     }
+}
+
+/// log2 of the error that a slot may have.
+///
+/// # Errors
+/// [`ProgramError::Precision`] for less than doubles allow.
+pub(super) fn allowed_log2(drawn: &Drawn, demand: &Demand) -> Result<f64, ProgramError> {
     let asked = demand.precision.unwrap_or(DEFAULT_PRECISION);
-    let least = rounding(&circuit, demand.length);
+    let least = rounding(drawn, demand.length);
     if asked.is_nan() || asked <= 2.0 * least {
         return Err(ProgramError::Precision { asked, least: 2.0 * least });
     }
-    let allowed_log2 = (asked - least).log2() - amplification_log2(&circuit, demand.length);
-    let value_log2 = circuit.largest_magnitude().log2().max(0.0);
-    // A rough guess of the bits that an encryption and its products lose; corrected when the circuit has run on bounds.
-    let guess = 14.0 + 4.0 * f64::from(circuit.depth()) + value_log2 - allowed_log2;
+    Ok((asked - least).log2() - amplification_log2(drawn, demand.length))
+}
+
+/// Without bootstrapping.
+pub(super) fn approximate(drawn: &Drawn, demand: &Demand) -> Result<Candidate, ProgramError> {
+    let (body, allowed_log2) = (&drawn.body, allowed_log2(drawn, demand)?);
+    let (depth, value_log2) = (body.level_depth(), body.largest_log2().max(0.0));
+    // A rough guess of the bits that an encryption and its products lose; corrected when the circuit has run on bounds. Values that are kept small lose few.
+    let of_level = if body.keeps_small() { 0.25 } else { 4.0 };
+    let guess = 14.0 + of_level * f64::from(depth) + value_log2 - allowed_log2;
     let scale_log2 = guess.clamp(SMALLEST_SCALE_LOG2, LARGEST_SCALE_LOG2);
     let plaintexts =
         Plaintexts::Approximate { scale_log2: Some(scale_log2), value_log2, error_log2: ANY_ERROR_LOG2 };
     // An addend of less depth is lifted by a division, which the only level of a chain without keys has not.
-    let is_mixed = circuit.steps().iter().enumerate().any(|(place, step)| match step {
-        Step::Linear { terms, .. } => {
-            terms.iter().any(|&(term, _)| circuit.depth_of(term) < circuit.depth_of(place))
-        }
-        _ => false,
-    });
-    let request = request(&circuit, plaintexts, circuit.sums_log2(), circuit.depth() <= 1 && !is_mixed);
+    let request = request(body, plaintexts, body.sums_log2(), depth <= 1 && !body.is_mixed());
     let scheme = SchemeKind::Ckks;
     let found = at_scale(&request, scale_log2).or_else(|error| {
         // Less may do: the guess is a rough one.
         SMALLER_SCALES_LOG2.iter().find_map(|&smaller| at_scale(&request, smaller).ok()).ok_or(error)
     });
     let (request, chosen) = found.map_err(|source| ProgramError::Chain { scheme, source })?;
-    let work = work(scheme, &circuit, chosen.params(), demand.length);
-    Ok(vec![Candidate { scheme, circuit, inputs, primes: Vec::new(), request, chosen, allowed_log2, work }])
+    let work = work(scheme, body, chosen.params(), demand.length);
+    Ok(Candidate { scheme, drawn: drawn.clone(), primes: Vec::new(), request, chosen, allowed_log2, work })
 }
 
 /// The chain of an approximate request at a scale, or at a larger one where levels of that size do not suit the primes there are.
@@ -377,21 +211,22 @@ fn at_scale(request: &ChainRequest, scale_log2: f64) -> Result<(ChainRequest, Ch
 }
 
 /// log2 of what the error of a slot is multiplied by in the result.
-fn amplification_log2(circuit: &Circuit, length: usize) -> f64 {
-    let elements = if circuit.aggregate() == Some(Aggregate::Sum) { length.max(1) as f64 } else { 1.0 };
-    circuit.factor().log2() + elements.log2()
+pub(super) fn amplification_log2(drawn: &Drawn, length: usize) -> f64 {
+    let is_sum = drawn.reading.aggregate == Some(Aggregate::Sum);
+    let elements = if is_sum { length.max(1) as f64 } else { 1.0 };
+    drawn.reading.factor.log2() + elements.log2()
 }
 
 /// What encoding and decoding in doubles may add to a result.
-fn rounding(circuit: &Circuit, length: usize) -> f64 {
-    let largest_log2 = circuit.output_magnitude().log2().max(0.0);
-    (largest_log2 + amplification_log2(circuit, length) - DOUBLE_BITS).exp2()
+pub(super) fn rounding(drawn: &Drawn, length: usize) -> f64 {
+    let largest_log2 = drawn.body.output_log2().max(0.0);
+    (largest_log2 + amplification_log2(drawn, length) - DOUBLE_BITS).exp2()
 }
 
-fn request(circuit: &Circuit, plaintexts: Plaintexts, sums_log2: f64, is_without_keys: bool) -> ChainRequest {
+fn request(body: &Body, plaintexts: Plaintexts, sums_log2: f64, is_without_keys: bool) -> ChainRequest {
     ChainRequest {
         plaintexts,
-        depth: circuit.depth(),
+        depth: body.level_depth(),
         slots: 1,
         sums_log2,
         key_switching: if is_without_keys { KeySwitching::Never } else { KeySwitching::Used },
@@ -420,24 +255,25 @@ fn plaintext_primes(least: &BigInt, count: usize, order_log2: u32) -> Option<Vec
 
 impl Candidate {
     /// Builds the tables and runs the circuit on bounds; with a larger chain where they do not hold.
-    fn finish(mut self, demand: &Demand) -> Result<Plan, ProgramError> {
+    pub(super) fn finish(mut self, demand: &Demand) -> Result<Plan, ProgramError> {
         let scheme = self.scheme;
         let mut missing_bits = 0.0;
         for _ in 0..ATTEMPTS {
             let lanes = self.lanes()?;
             let slots = lanes.first().map_or(1, Lane::slot_count);
             let blocks = demand.length.div_ceil(slots).max(1) as f64;
-            let sums_log2 = if self.circuit.aggregate().is_some() { blocks.log2() } else { 0.0 };
+            let sums_log2 = if self.drawn.reading.aggregate.is_some() { blocks.log2() } else { 0.0 };
+            let circuit = self.placed(&lanes);
             let mut bounds = Bounds { margin_bits: f64::INFINITY, error_log2: f64::NEG_INFINITY };
             for lane in &lanes {
-                let own = lane.bounds(&self.circuit, sums_log2)?;
+                let own = lane.bounds(&circuit, sums_log2)?;
                 bounds.margin_bits = bounds.margin_bits.min(own.margin_bits);
                 bounds.error_log2 = bounds.error_log2.max(own.error_log2 - sums_log2);
             }
             let reserve = if scheme == SchemeKind::Ckks { ENCODING_BITS } else { 0.0 };
             let (room, excess) = (bounds.margin_bits - reserve, bounds.error_log2 - self.allowed_log2);
             if room >= 0.0 && excess <= 0.0 {
-                return Ok(self.plan(lanes, bounds, demand));
+                return Ok(self.plan((circuit, lanes), bounds, demand));
             }
             missing_bits = (-room).max(excess);
             let more = (-room).max(0.0) + ROOM_BITS;
@@ -475,20 +311,29 @@ impl Candidate {
         self.primes.iter().map(lane).collect()
     }
 
-    fn plan(self, lanes: Vec<Lane>, bounds: Bounds, demand: &Demand) -> Plan {
-        let amplified = bounds.error_log2 + amplification_log2(&self.circuit, demand.length);
-        let error = (self.scheme == SchemeKind::Ckks)
-            .then(|| amplified.exp2() + rounding(&self.circuit, demand.length));
-        let count = lanes.len() as f64;
-        let params = self.chosen.params();
-        let work = count * work(self.scheme, &self.circuit, params, demand.length);
-        let Self { scheme, circuit, inputs, .. } = self;
-        Plan { scheme, circuit, inputs, lanes, bounds, length: demand.length, error, work }
+    fn placed(&self, lanes: &[Lane]) -> PlacedCircuit {
+        let Drawn { body, reading, .. } = &self.drawn;
+        let depth = body.level_depth();
+        let top = lanes.first().map_or(Level(depth as u8), |lane| lane.top_for(depth));
+        PlacedCircuit::new(body.clone(), body.straight(top), reading.clone())
+    }
+
+    fn plan(self, (circuit, lanes): (PlacedCircuit, Vec<Lane>), bounds: Bounds, demand: &Demand) -> Plan {
+        let (scheme, params) = (self.scheme, self.chosen.params());
+        let error = (scheme == SchemeKind::Ckks).then(|| result_error(&self.drawn, &bounds, demand.length));
+        let work = lanes.len() as f64 * work(scheme, &self.drawn.body, params, demand.length);
+        let inputs = self.drawn.inputs;
+        Plan { scheme, circuit, inputs, lanes, bounds, length: demand.length, error, work, set: None }
     }
 }
 
+/// What no result errs by.
+pub(super) fn result_error(drawn: &Drawn, bounds: &Bounds, length: usize) -> f64 {
+    (bounds.error_log2 + amplification_log2(drawn, length)).exp2() + rounding(drawn, length)
+}
+
 /// Of approximate results, unless another is asked for.
-const DEFAULT_PRECISION: f64 = 1e-6;
+pub(super) const DEFAULT_PRECISION: f64 = 1e-6;
 /// The smallest ring, for the largest number of ciphertexts that may be summed.
 const SMALLEST_RING: usize = 1024;
 /// log2 of the largest plaintext prime.
@@ -510,6 +355,6 @@ const SMALLER_SCALES_LOG2: [f64; 3] = [46.0, 40.0, 32.0];
 const SMALLEST_SCALE_LOG2: f64 = 25.0;
 const LARGEST_SCALE_LOG2: f64 = 90.0;
 /// Encoding asks for values below a quarter of the modulus.
-const ENCODING_BITS: f64 = 1.0;
+pub(super) const ENCODING_BITS: f64 = 1.0;
 /// Bits to which an embedding in doubles is right.
 const DOUBLE_BITS: f64 = 44.0;

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One scheme over one chain, with the operations that a circuit takes from encoding to decoding.
 
-use hush_expr::{Circuit, Ratio};
-use hush_ring::{Chain, Coeff, Level, Poly};
+use std::rc::Rc;
+
+use hush_expr::Ratio;
+use hush_params::ChainParams;
+use hush_params::bootstrap::BootstrapShape;
+use hush_ring::{Chain, Coeff, Cpu, Level, Poly};
 use hush_rlwe::{EvaluationKeys, PhaseMeaning, RlweCiphertext};
 use hush_schemes::RealScale;
 use hush_schemes::bgv::{Bfv, Bgv};
-use hush_schemes::ckks::Ckks;
+use hush_schemes::ckks::{Ckks, CkksCiphertext};
 use num_bigint::BigInt;
 
-use super::walk::{Finish, centered, double, no_level, walk};
+use super::placed::{Body, PlacedCircuit};
+use super::steps::{Steps, centered};
+use super::tracked::{Tracked, TrackedNoise};
+use super::walk::{Finish, Machine, common_up, divided, multiplied, never, no_level, walk};
 use crate::CircuitError;
+use crate::bootstrap::{BootstrapKeys, Bootstrapping};
 use crate::noise::{BfvNoise, BgvNoise, CkksNoise};
 use crate::polynomial::{Counted, InvariantArithmetic, ModularArithmetic, RealArithmetic};
 
@@ -23,6 +31,45 @@ pub enum Lane {
     Bgv(Box<Bgv>),
     /// CKKS.
     Ckks(Box<Ckks>),
+    /// CKKS with bootstrapping.
+    Bootstrapped(Box<BootstrappedLane>),
+}
+
+/// CKKS over a chain in segments, with what bootstrapping needs beside keys. Public.
+#[derive(Debug)]
+pub struct BootstrappedLane {
+    scheme: Ckks,
+    bootstrapping: Bootstrapping,
+}
+
+impl BootstrappedLane {
+    /// log2 of the scale of a level; 0 if there is none.
+    pub(super) fn scale_log2(&self, level: Level) -> f64 {
+        self.scheme.scale(level).map_or(0.0, |scale| scale.log2())
+    }
+
+    /// The bootstrapping, which lists the keys that it needs.
+    pub fn bootstrapping(&self) -> &Bootstrapping {
+        &self.bootstrapping
+    }
+}
+
+/// The keys of a lane. Public, as their parts.
+#[derive(Clone, Debug)]
+pub enum LaneKeys {
+    /// A relinearisation key, or none.
+    Leveled(EvaluationKeys),
+    /// Those of bootstrapping, with that one among them.
+    Bootstrapping(Box<BootstrapKeys>),
+}
+
+impl LaneKeys {
+    fn evaluation(&self) -> &EvaluationKeys {
+        match self {
+            Self::Leveled(keys) => keys,
+            Self::Bootstrapping(keys) => &keys.evaluation,
+        }
+    }
 }
 
 /// Decoded slots.
@@ -45,12 +92,26 @@ pub(super) struct Bounds {
 }
 
 impl Lane {
+    /// A lane that bootstraps, over a chain of a shape.
+    ///
+    /// # Cost
+    /// As [`Bootstrapping::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bootstrapped(shape: &BootstrapShape, chain: &ChainParams, cpu: Cpu) -> Result<Self, CircuitError> {
+        let scheme = Bootstrapping::scheme(shape, chain, cpu)?;
+        let bootstrapping = Bootstrapping::new(&scheme, shape)?;
+        Ok(Self::Bootstrapped(Box::new(BootstrappedLane { scheme, bootstrapping })))
+    }
+
     /// The chain.
     pub fn chain(&self) -> &Chain {
         match self {
             Self::Bfv(scheme) => scheme.chain(),
             Self::Bgv(scheme) => scheme.chain(),
             Self::Ckks(scheme) => scheme.chain(),
+            Self::Bootstrapped(lane) => lane.scheme.chain(),
         }
     }
 
@@ -58,6 +119,7 @@ impl Lane {
     pub fn slot_count(&self) -> usize {
         match self {
             Self::Ckks(scheme) => scheme.slot_count(),
+            Self::Bootstrapped(lane) => lane.scheme.slot_count(),
             _ => self.chain().degree(),
         }
     }
@@ -67,62 +129,81 @@ impl Lane {
         match self {
             Self::Bfv(scheme) => Some(scheme.encoder().t().value()),
             Self::Bgv(scheme) => Some(scheme.t().value()),
-            Self::Ckks(_) => None,
+            Self::Ckks(_) | Self::Bootstrapped(_) => None,
         }
     }
 
-    /// The message with these slots, at the top level: exact schemes take the residues of whole numbers.
+    /// The level at which the inputs of a circuit are encrypted.
+    pub fn input_level(&self, circuit: &PlacedCircuit) -> Level {
+        match self {
+            Self::Bootstrapped(_) => circuit.start(),
+            _ => self.chain().top(),
+        }
+    }
+
+    /// The message with these slots, at the level of a circuit's inputs: exact schemes take the residues of whole numbers.
     ///
     /// # Errors
     /// [`CircuitError::Scheme`] for too many values, or values that do not fit.
-    pub fn encode(&self, values: &[Ratio]) -> Result<Poly<Coeff>, CircuitError> {
-        let top = self.chain().top();
+    pub fn encode(&self, circuit: &PlacedCircuit, values: &[Ratio]) -> Result<Poly<Coeff>, CircuitError> {
+        let level = self.input_level(circuit);
         let residues = |t: u64| -> Vec<i64> { values.iter().map(|v| centered(v.numerator(), t)).collect() };
+        let doubles = || -> Vec<f64> { values.iter().map(Ratio::to_f64).collect() };
         Ok(match self {
-            Self::Bfv(scheme) => scheme.encode(&residues(scheme.encoder().t().value()), top)?,
-            Self::Bgv(scheme) => scheme.encode(&residues(scheme.t().value()), top)?,
-            Self::Ckks(scheme) => {
-                let values: Vec<f64> = values.iter().map(Ratio::to_f64).collect();
-                scheme.encode_real(&values, top)?
-            }
+            Self::Bfv(scheme) => scheme.encode(&residues(scheme.encoder().t().value()), level)?,
+            Self::Bgv(scheme) => scheme.encode(&residues(scheme.t().value()), level)?,
+            Self::Ckks(scheme) => scheme.encode_real(&doubles(), level)?,
+            Self::Bootstrapped(lane) => lane.scheme.encode_real(&doubles(), level)?,
         })
     }
 
-    /// Evaluates a circuit on one ciphertext for each of [`Circuit::used_inputs`], fresh and at the top level.
+    /// Evaluates a circuit on one ciphertext for each of [`PlacedCircuit::used_inputs`], fresh and at [`Lane::input_level`].
     ///
     /// # Errors
-    /// [`CircuitError::Scheme`] without a relinearisation key where one is needed, or for ciphertexts of another chain;
-    /// [`CircuitError::Slot`] for too few.
+    /// [`CircuitError::Scheme`] without a key that is needed, or for ciphertexts of another chain; [`CircuitError::Slot`] for too few; [`CircuitError::Shape`]
+    /// for a circuit that was placed for another lane.
     pub fn evaluate(
         &self,
-        circuit: &Circuit,
+        circuit: &PlacedCircuit,
         inputs: Vec<RlweCiphertext>,
-        keys: &EvaluationKeys,
+        keys: &LaneKeys,
     ) -> Result<(RlweCiphertext, PhaseMeaning), CircuitError> {
-        let (top, finish) = (self.top_for(circuit), self.finish());
-        match self {
-            Self::Bfv(scheme) => {
-                let machine = InvariantArithmetic { scheme, keys };
-                let inputs = inputs.into_iter().map(|inner| Counted { inner, level: top }).collect();
-                let t = scheme.encoder().t().value();
-                let (output, _) = walk(&machine, circuit, top, finish, inputs, |c| centered(c, t))?;
+        let (finish, schedule) = (self.finish(), &circuit.schedule);
+        let evaluation = keys.evaluation();
+        match (self, &circuit.body) {
+            (Self::Bfv(scheme), Body::Exact(body)) => {
+                let machine = InvariantArithmetic { scheme, keys: evaluation };
+                let level = schedule.start;
+                let inputs = inputs.into_iter().map(|inner| Counted { inner, level }).collect();
+                let steps = Steps::modulo(body, scheme.encoder().t().value());
+                let (output, _) = walk((&machine, &never), &steps, schedule, finish, inputs)?;
                 Ok((output.inner, PhaseMeaning::Scale(1.0)))
             }
-            Self::Bgv(scheme) => {
+            (Self::Bgv(scheme), Body::Exact(body)) => {
                 let inputs = inputs.into_iter().map(|inner| scheme.ciphertext(inner));
                 let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-                let machine = ModularArithmetic::new(scheme, keys, inputs.first().ok_or_else(no_level)?)?;
-                let t = scheme.t().value();
-                let (output, _) = walk(&machine, circuit, top, finish, inputs, |c| centered(c, t))?;
+                let first = inputs.first().ok_or_else(no_level)?;
+                let machine = ModularArithmetic::new(scheme, evaluation, first)?;
+                let steps = Steps::modulo(body, scheme.t().value());
+                let (output, _) = walk((&machine, &never), &steps, schedule, finish, inputs)?;
                 Ok((output.inner().clone(), PhaseMeaning::Factor(output.factor())))
             }
-            Self::Ckks(scheme) => {
-                let inputs = inputs.into_iter().map(|inner| scheme.ciphertext(inner));
-                let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-                let machine = RealArithmetic { scheme, keys };
-                let (output, _) = walk(&machine, circuit, top, finish, inputs, double)?;
+            (Self::Ckks(scheme), Body::Real(steps)) => {
+                let inputs = ciphertexts(scheme, inputs)?;
+                let machine = RealArithmetic { scheme, keys: evaluation };
+                let (output, _) = walk((&machine, &never), steps, schedule, finish, inputs)?;
                 Ok((output.inner().clone(), PhaseMeaning::Scale(output.scale().value())))
             }
+            (Self::Bootstrapped(lane), Body::Real(steps)) => {
+                let LaneKeys::Bootstrapping(keys) = keys else { return Err(CircuitError::Shape) };
+                let scheme = &lane.scheme;
+                let inputs = ciphertexts(scheme, inputs)?;
+                let machine = RealArithmetic { scheme, keys: evaluation };
+                let bootstrap = |values: &[(Rc<CkksCiphertext>, i32)]| lane.bootstrap(&machine, values, keys);
+                let (output, _) = walk((&machine, &bootstrap), steps, schedule, finish, inputs)?;
+                Ok((output.inner().clone(), PhaseMeaning::Scale(output.scale().value())))
+            }
+            _ => Err(CircuitError::Shape),
         }
     }
 
@@ -138,13 +219,10 @@ impl Lane {
                 let zero = RlweCiphertext::zero(scheme.chain().ring(level)?, 2);
                 Slots::Exact(scheme.decode(phase, &scheme.ciphertext_at(zero, factor)?)?)
             }
-            (Self::Bgv(_), PhaseMeaning::Scale(_)) | (Self::Ckks(_), PhaseMeaning::Factor(_)) => {
-                return Err(no_level());
-            }
-            (Self::Ckks(scheme), PhaseMeaning::Scale(scale)) => {
-                let slots = scheme.decode(phase, RealScale::new(scale))?;
-                Slots::Approximate(slots.iter().map(|slot| slot.re).collect())
-            }
+            (Self::Bgv(_), PhaseMeaning::Scale(_)) => return Err(no_level()),
+            (Self::Ckks(_) | Self::Bootstrapped(_), PhaseMeaning::Factor(_)) => return Err(no_level()),
+            (Self::Ckks(scheme), PhaseMeaning::Scale(scale)) => real_slots(scheme, phase, scale)?,
+            (Self::Bootstrapped(lane), PhaseMeaning::Scale(scale)) => real_slots(&lane.scheme, phase, scale)?,
         })
     }
 
@@ -157,54 +235,128 @@ impl Lane {
         if self.is_without_keys() { Finish::Undivided } else { Finish::Divided }
     }
 
-    /// The level of inputs. BFV chains have one level, so there it is only counted.
-    fn top_for(&self, circuit: &Circuit) -> Level {
+    /// The level from which the steps of a circuit count down. BFV chains have one level, so there it is only counted.
+    pub(super) fn top_for(&self, depth: u32) -> Level {
         match self {
-            Self::Bfv(_) => Level(circuit.depth() as u8),
+            Self::Bfv(_) => Level(depth as u8),
             _ => self.chain().top(),
         }
     }
 
     /// The circuit on bounds; the output `2^sums_log2` times.
-    pub(super) fn bounds(&self, circuit: &Circuit, sums_log2: f64) -> Result<Bounds, CircuitError> {
-        let (top, finish) = (self.top_for(circuit), self.finish());
-        let used = circuit.used_inputs();
+    pub(super) fn bounds(&self, circuit: &PlacedCircuit, sums_log2: f64) -> Result<Bounds, CircuitError> {
+        let (finish, schedule) = (self.finish(), &circuit.schedule);
         let params = self.chain().params();
         let exactly = |margin_bits: f64| Bounds { margin_bits, error_log2: f64::NEG_INFINITY };
         // A sum of outputs: each bit of it is a bit of the margin.
-        Ok(match self {
-            Self::Bfv(scheme) => {
+        Ok(match (self, &circuit.body) {
+            (Self::Bfv(scheme), Body::Exact(body)) => {
                 let t = scheme.encoder().t().value();
                 let machine = BfvNoise::new(params, t);
-                let inputs = vec![machine.fresh().at(top); used.len()];
-                let (output, margin) = walk(&machine, circuit, top, finish, inputs, |c| centered(c, t))?;
+                let inputs = vec![machine.fresh().at(schedule.start); body.used_inputs().len()];
+                let steps = Steps::modulo(body, t);
+                let (output, margin) = walk((&machine, &never), &steps, schedule, finish, inputs)?;
                 exactly(margin.min(machine.margin_bits(&output) - sums_log2))
             }
-            Self::Bgv(scheme) => {
+            (Self::Bgv(scheme), Body::Exact(body)) => {
                 let t = scheme.t().value();
                 let machine = BgvNoise::new(params, t);
-                let inputs = vec![machine.fresh(top); used.len()];
-                let (output, margin) = walk(&machine, circuit, top, finish, inputs, |c| centered(c, t))?;
+                let inputs = vec![machine.fresh(schedule.start); body.used_inputs().len()];
+                let steps = Steps::modulo(body, t);
+                let (output, margin) = walk((&machine, &never), &steps, schedule, finish, inputs)?;
                 exactly(margin.min(machine.margin_bits(&output) - sums_log2))
             }
-            Self::Ckks(scheme) => {
-                let machine = CkksNoise::new(scheme);
-                let mut inputs = Vec::with_capacity(used.len());
-                for step in circuit.steps().iter().zip(circuit.ranges()) {
-                    if let (hush_expr::Step::Input(input), range) = step {
-                        inputs.push((*input, machine.fresh(top, range.magnitude().log2())?));
-                    }
-                }
-                inputs.sort_by_key(|&(input, _)| input);
-                let inputs = inputs.into_iter().map(|(_, noise)| noise).collect();
-                let (output, margin) = walk(&machine, circuit, top, finish, inputs, double)?;
-                Bounds {
-                    margin_bits: margin.min(machine.margin_bits(&output) - sums_log2),
-                    error_log2: machine.error_log2(&output) + sums_log2,
-                }
+            (Self::Ckks(scheme), Body::Real(steps)) => {
+                let machine = Tracked { noise: CkksNoise::new(scheme), is_rounded: steps.is_rounded };
+                let inputs = fresh(&machine, steps, schedule.start)?;
+                let (output, margin) = walk((&machine, &never), steps, schedule, finish, inputs)?;
+                real_bounds(&machine, &output, (margin, sums_log2))
             }
+            (Self::Bootstrapped(lane), Body::Real(steps)) => {
+                let noise = CkksNoise::new(&lane.scheme);
+                let machine = Tracked { noise, is_rounded: steps.is_rounded };
+                let bootstrap = |values: &[(Rc<TrackedNoise>, i32)]| lane.bootstrap_noise(&machine, values);
+                let inputs = fresh(&machine, steps, schedule.start)?;
+                let (output, margin) = walk((&machine, &bootstrap), steps, schedule, finish, inputs)?;
+                real_bounds(&machine, &output, (margin, sums_log2))
+            }
+            _ => return Err(CircuitError::Shape),
         })
     }
+}
+
+impl BootstrappedLane {
+    /// One or two ciphertexts, each divided by a power of two, bootstrapped and multiplied again.
+    fn bootstrap(
+        &self,
+        machine: &RealArithmetic<'_>,
+        values: &[(Rc<CkksCiphertext>, i32)],
+        keys: &BootstrapKeys,
+    ) -> Result<Vec<CkksCiphertext>, CircuitError> {
+        let (scheme, input) = (&self.scheme, self.bootstrapping.shape().input());
+        let small = |value: &(Rc<CkksCiphertext>, i32)| {
+            let small = divided(machine, value, input)?;
+            Ok(scheme.level_down(&small, input)?)
+        };
+        let small = values.iter().map(small).collect::<Result<Vec<_>, CircuitError>>()?;
+        let up = common_up(values);
+        let raised = match small.as_slice() {
+            [a, b] => self.bootstrapping.apply_pair(scheme, ([a, b], up), keys)?.to_vec(),
+            all => {
+                let alone = all.iter().map(|a| self.bootstrapping.apply_small(scheme, (a, up), keys));
+                alone.collect::<Result<_, _>>()?
+            }
+        };
+        Ok(raised.iter().zip(values).map(|(a, (_, shift))| multiplied(machine, a, *shift)).collect())
+    }
+
+    /// [`BootstrappedLane::bootstrap`] on bounds.
+    fn bootstrap_noise(
+        &self,
+        machine: &Tracked<'_>,
+        values: &[(Rc<TrackedNoise>, i32)],
+    ) -> Result<Vec<TrackedNoise>, CircuitError> {
+        let (noise, own) = (&machine.noise, &self.bootstrapping);
+        let (input, up) = (own.shape().input(), common_up(values));
+        // What it adds to the largest values that there can be.
+        let largest_log2 = f64::from(own.headroom_log2()) - f64::from(up);
+        let exact = noise.known(input, largest_log2, f64::NEG_INFINITY)?;
+        let exact = own.noise_of_small(noise, (exact, up))?;
+        let fresh = |value: &(Rc<TrackedNoise>, i32)| {
+            let small = divided(machine, value, input)?;
+            own.check(noise, &small.all.times(f64::from(up).exp2()))?;
+            Ok(multiplied(machine, &machine.bootstrapped(&small, &exact), value.1))
+        };
+        values.iter().map(fresh).collect()
+    }
+}
+
+fn ciphertexts(scheme: &Ckks, inputs: Vec<RlweCiphertext>) -> Result<Vec<CkksCiphertext>, CircuitError> {
+    Ok(inputs.into_iter().map(|inner| scheme.ciphertext(inner)).collect::<Result<_, _>>()?)
+}
+
+/// Bounds of the inputs, in the order of the vectors.
+fn fresh(machine: &Tracked<'_>, steps: &Steps<f64>, level: Level) -> Result<Vec<TrackedNoise>, CircuitError> {
+    let mut inputs = Vec::new();
+    for (op, &magnitude_log2) in steps.ops.iter().zip(&steps.magnitudes_log2) {
+        if let super::steps::Op::Input(input) = op {
+            inputs.push((*input, machine.noise.fresh(level, magnitude_log2)?));
+        }
+    }
+    inputs.sort_by_key(|&(input, _)| input);
+    Ok(inputs.into_iter().map(|(_, noise)| TrackedNoise::fresh(noise)).collect())
+}
+
+fn real_bounds(machine: &Tracked<'_>, output: &TrackedNoise, (margin, sums_log2): (f64, f64)) -> Bounds {
+    Bounds {
+        margin_bits: margin.min(machine.margin_bits(output) - sums_log2),
+        error_log2: machine.noise.error_log2(&output.all) + sums_log2,
+    }
+}
+
+fn real_slots(scheme: &Ckks, phase: &Poly<Coeff>, scale: f64) -> Result<Slots, CircuitError> {
+    let slots = scheme.decode(phase, RealScale::new(scale))?;
+    Ok(Slots::Approximate(slots.iter().map(|slot| slot.re).collect()))
 }
 
 /// The integer nearest to zero with these residues modulo primes.

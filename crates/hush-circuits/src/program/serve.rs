@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The server's work: bytes to bytes, without a secret.
 
-use hush_expr::Circuit;
-use hush_ring::Level;
 use hush_rlwe::{
-    CodecError, EvaluationKeys, LeveledSetId, PhaseMeaning, RlweCiphertext, UncheckedEvaluationKeys,
-    UncheckedSeededSet, encode_leveled_with_meaning,
+    CodecError, EvaluationKeys, LeveledSetId, PhaseMeaning, RlweCiphertext, UncheckedEncapsulationKeys,
+    UncheckedEvaluationKeys, UncheckedLeveledKeys, UncheckedSeededSet, encode_leveled_with_meaning,
 };
 
-use super::Lane;
+use super::{Lane, LaneKeys, PlacedCircuit};
 use crate::CircuitError;
+use crate::bootstrap::BootstrapKeys;
 
 /// Why a server refuses.
 #[derive(Debug, thiserror::Error)]
@@ -27,30 +26,26 @@ impl Lane {
     /// Evaluates a circuit on uploads, each the fresh ciphertexts of one block of all vectors, and gives an answer for each; where
     /// results are summed, one for the sum of all blocks but the last, which may be padded, and one for the last.
     ///
-    /// `keys` are the bytes of evaluation keys, empty without keys.
+    /// `keys` are those of [`Lane::decode_keys`].
     ///
     /// # Errors
     /// [`ServeError::Codec`] for bytes that are damaged or of another chain; [`ServeError::Circuit`] as [`Lane::evaluate`].
     pub fn serve(
         &self,
-        circuit: &Circuit,
-        keys: &[u8],
+        circuit: &PlacedCircuit,
+        keys: &LaneKeys,
         uploads: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ServeError> {
         let chain = self.chain();
-        let keys = if self.is_without_keys() {
-            EvaluationKeys::new()
-        } else {
-            UncheckedEvaluationKeys::decode(keys)?.conform(chain, &[RELINEARISATION])?
-        };
+        let level = self.input_level(circuit);
         let count = circuit.used_inputs().len() as u32;
         let mut answers = Vec::with_capacity(uploads.len());
         let mut sum = None;
         for (index, upload) in uploads.iter().enumerate() {
-            let fresh = UncheckedSeededSet::decode(upload)?.conform(chain, chain.top(), count)?;
+            let fresh = UncheckedSeededSet::decode(upload)?.conform(chain, level, count)?;
             let inputs = fresh.into_iter().map(|ciphertext| ciphertext.expand());
             let inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(CircuitError::from)?;
-            let (output, meaning) = self.evaluate(circuit, inputs, &keys)?;
+            let (output, meaning) = self.evaluate(circuit, inputs, keys)?;
             if circuit.aggregate().is_none() || index + 1 == uploads.len() {
                 if let Some(sum) = sum.take() {
                     answers.push(self.answer(circuit, sum)?);
@@ -70,15 +65,46 @@ impl Lane {
         Ok(answers)
     }
 
-    /// An answer holds one ciphertext at the last level, with three components if nothing is relinearised.
-    pub fn answer_id(&self, circuit: &Circuit) -> LeveledSetId {
+    /// The keys in the bytes of their objects: none, an object of a relinearisation key, or one of the evaluation keys of bootstrapping and one of the keys with which the
+    /// modulus is raised.
+    ///
+    /// # Cost
+    /// Masks are expanded: twice the bytes in memory.
+    ///
+    /// # Errors
+    /// [`ServeError::Codec`] for bytes that are damaged, of another chain, or of other keys; [`ServeError::Circuit`] for another number of objects.
+    pub fn decode_keys(&self, objects: &[Vec<u8>]) -> Result<LaneKeys, ServeError> {
+        let chain = self.chain();
+        Ok(match (self, objects) {
+            (Self::Bootstrapped(lane), [evaluation, encapsulation]) => {
+                let levels = lane.bootstrapping().key_levels();
+                let evaluation = UncheckedLeveledKeys::decode(evaluation)?.conform(chain, &levels)?;
+                let encapsulation = UncheckedEncapsulationKeys::decode(encapsulation)?.conform(chain)?;
+                LaneKeys::Bootstrapping(Box::new(BootstrapKeys { evaluation, encapsulation }))
+            }
+            (Self::Bootstrapped(_), _) => return Err(CircuitError::Shape.into()),
+            (_, []) if self.is_without_keys() => LaneKeys::Leveled(EvaluationKeys::new()),
+            (_, [keys]) => {
+                LaneKeys::Leveled(UncheckedEvaluationKeys::decode(keys)?.conform(chain, &[RELINEARISATION])?)
+            }
+            _ => return Err(CircuitError::Shape.into()),
+        })
+    }
+
+    /// An answer holds one ciphertext at the level of the output, with three components if nothing is relinearised.
+    pub fn answer_id(&self, circuit: &PlacedCircuit) -> LeveledSetId {
         let components = if self.is_without_keys() && circuit.depth() > 0 { 3 } else { 2 };
-        LeveledSetId { level: Level(0), count: 1, components }
+        let level = match self {
+            // Counted alone.
+            Self::Bfv(_) => self.chain().top(),
+            _ => circuit.schedule.output,
+        };
+        LeveledSetId { level, count: 1, components }
     }
 
     fn answer(
         &self,
-        circuit: &Circuit,
+        circuit: &PlacedCircuit,
         (output, meaning): (RlweCiphertext, PhaseMeaning),
     ) -> Result<Vec<u8>, ServeError> {
         Ok(encode_leveled_with_meaning(self.chain(), self.answer_id(circuit), &[(&output, meaning)])?)

@@ -3,7 +3,9 @@
 
 use std::time::Instant;
 
-use hush::{Error, EvalAccount, EvalOptions, EvalScheme, SchemeKind, VectorSource, Verified};
+use hush::{
+    BootstrapAccount, Error, EvalAccount, EvalOptions, EvalScheme, SchemeKind, VectorSource, Verified,
+};
 use serde_json::{Value, json};
 
 use crate::account::{bytes, grouped, moved, times, wrapped};
@@ -88,6 +90,9 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
         ),
     };
     lines.push(("Circuit", circuit));
+    if let Some(bootstraps) = &account.bootstraps {
+        lines.push(("Bootstrap", bootstrapped(bootstraps, account.depth)));
+    }
     let special = if account.log_p > 0.0 { format!(" log p={:.0}", account.log_p) } else { String::new() };
     let primes = account.plaintext_primes.len();
     let space = match account.plaintext_primes.first() {
@@ -95,11 +100,13 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
         Some(prime) => format!(", {primes} plaintext primes from {prime}"),
         None => String::new(),
     };
-    let parameters = match account.integers {
-        Some(integers) => integers.set.to_owned(),
+    let set = account.integers.map(|integers| integers.set);
+    let set = set.or(account.bootstraps.as_ref().map(|bootstraps| bootstraps.set));
+    let parameters = match set {
+        Some(set) => set.to_owned(),
         None => format!("N={} log q={:.0}{special}{space}", account.degree, account.log_q),
     };
-    let source = if account.integers.is_some() { "Lattice Estimator" } else { "2024 guideline" };
+    let source = if set.is_some() { "Lattice Estimator" } else { "2024 guideline" };
     lines.push((
         "Security",
         format!("{} {parameters}, >={} bits ({source})", account.scheme, account.security_bits),
@@ -134,6 +141,39 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
     out
 }
 
+/// How often, where and why: `11 times, in turns 9, 18 and 27: ...`.
+fn bootstrapped(account: &BootstrapAccount, depth: u32) -> String {
+    let count = account.placed.len();
+    let times = if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as u64)) };
+    let blocks = match account.blocks {
+        1 => String::new(),
+        blocks => format!(" in each of {} blocks", grouped(blocks as u64)),
+    };
+    let pairs = match account.placed.iter().filter(|placed| placed.values == 2).count() {
+        0 => String::new(),
+        pairs if pairs == count => ", two values as one".to_owned(),
+        pairs => format!(", {pairs} of them for two values as one"),
+    };
+    let mut turns: Vec<usize> =
+        account.placed.iter().map(|placed| placed.turn).filter(|&turn| turn > 0).collect();
+    turns.dedup();
+    let (shown, hidden) = turns.split_at(turns.len().min(SHOWN_TURNS));
+    let list = shown.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let turns = match (shown.len(), hidden.len()) {
+        (0, _) => String::new(),
+        (1, 0) => format!(", in turn {list}"),
+        (_, 0) => format!(", in turns {list}"),
+        (_, more) => format!(", in turns {list} and {} more", grouped(more as u64)),
+    };
+    format!(
+        "{times}{blocks}{pairs}{turns}: no chain holds {depth} products one after the other, and one of {} is left each time",
+        account.levels
+    )
+}
+
+/// Turns that are listed.
+const SHOWN_TURNS: usize = 8;
+
 fn to_json(account: &EvalAccount) -> Value {
     let phases = account.phases.iter().map(|(name, s)| (name.to_owned(), json!(s)));
     json!({
@@ -153,6 +193,16 @@ fn to_json(account: &EvalAccount) -> Value {
             "signed": integers.is_signed,
             "bootstraps": integers.bootstraps,
             "set": integers.set,
+        })),
+        "bootstraps": account.bootstraps.as_ref().map(|bootstraps| json!({
+            "set": bootstraps.set,
+            "levels": bootstraps.levels,
+            "count": bootstraps.count(),
+            "blocks": bootstraps.blocks,
+            "placed": bootstraps.placed.iter().map(|placed| json!({
+                "values": placed.values,
+                "turn": placed.turn,
+            })).collect::<Vec<_>>(),
         })),
         "margin_bits": account.margin_bits,
         "failure_log2": account.failure_log2,

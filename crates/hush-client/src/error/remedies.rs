@@ -146,9 +146,13 @@ fn eval(error: &EvalError) -> Vec<Remedy> {
         EvalError::NoVector { .. } => vec![Remedy::Vectors],
         EvalError::Program(source) => program(source),
         EvalError::Serve(_) => vec!["this is a bug: please report it with the expression".into()],
+        EvalError::Memory { .. } => {
+            let smaller = "a precision above 0.02, for which a smaller set will do";
+            vec![Remedy::MoreMemory, "fewer repetitions".into(), smaller.into()]
+        }
         EvalError::Slow { .. } => {
             vec![
-                "fewer values, or values of fewer digits".into(),
+                "fewer values, fewer repetitions, or values of fewer digits".into(),
                 "sums and products alone, which no digits are needed for".into(),
             ]
         }
@@ -166,6 +170,9 @@ fn program(error: &ProgramError) -> Vec<Remedy> {
             vec!["this is a bug: please report it with the expression".into()]
         }
         ProgramError::Expression(source) => vec![source.ways_out().into()],
+        ProgramError::Diverges => {
+            vec!["fewer repetitions".into(), "narrower ranges of the vectors".into()]
+        }
         ProgramError::Precision { .. } => vec![Remedy::LooserPrecision, Remedy::Exact],
         ProgramError::Spread => vec!["scale the vectors".into(), Remedy::Exact],
         ProgramError::WideInteger { .. } => {

@@ -31,6 +31,18 @@ pub enum EvalError {
         /// Its length.
         expected: usize,
     },
+    /// Too little memory for the keys of bootstrapping.
+    #[error(
+        "bootstrapping takes {:.1} GB of memory, and {:.1} GB are free",
+        *.needed as f64 / 1e9,
+        *.found as f64 / 1e9
+    )]
+    Memory {
+        /// Bytes that are free.
+        found: u64,
+        /// Bytes that are needed.
+        needed: u64,
+    },
     /// A missing value.
     #[error("vector {name}: value {position} is missing")]
     Missing {
@@ -68,12 +80,14 @@ pub enum EvalError {
     #[error("the server's half refused: {0}")]
     Serve(#[from] ServeError),
     /// More bootstrappings than anyone waits for.
-    #[error("{found} bootstrappings, and {limit} at most: one takes some milliseconds")]
+    #[error("{found} bootstrappings, and {limit} at most: one takes {each}")]
     Slow {
         /// Bootstrappings of this evaluation.
         found: u64,
         /// The limit.
         limit: u64,
+        /// About how long one takes.
+        each: &'static str,
     },
     /// A vector that the expression does not use, or twice.
     #[error("vector {name} is given twice, or is not in the expression")]
@@ -98,6 +112,7 @@ impl EvalError {
             Self::Slow { .. } => "HUSH-X038",
             Self::Program(source) => source.code(),
             Self::Serve(_) => "HUSH-X039",
+            Self::Memory { .. } => "HUSH-X040",
         }
     }
 
@@ -116,6 +131,7 @@ impl EvalError {
             Self::Program(
                 ProgramError::Precision { .. } | ProgramError::Wide { .. } | ProgramError::WideInteger { .. },
             ) => ErrorKind::Precision,
+            Self::Memory { .. } => ErrorKind::Resource,
             Self::Program(_) | Self::Slow { .. } => ErrorKind::Refused,
         }
     }

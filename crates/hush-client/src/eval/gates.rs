@@ -43,7 +43,9 @@ pub(super) fn evaluate(
     let block = block_of(plan.program()).map_err(failed)?;
     let bootstraps = cost(plan.program(), (length, block)).map_err(failed)?;
     if bootstraps > MAX_BOOTSTRAPS {
-        return Err(EvalError::Slow { found: bootstraps, limit: MAX_BOOTSTRAPS }.into());
+        return Err(
+            EvalError::Slow { found: bootstraps, limit: MAX_BOOTSTRAPS, each: "some milliseconds" }.into()
+        );
     }
     let integers: Vec<Zeroizing<Vec<i128>>> =
         (0..columns.len()).map(|vector| integers(&plan, columns, vector)).collect::<Result<_, _>>()?;
@@ -207,6 +209,7 @@ fn describe(
             bootstraps,
             set: INTEGERS.name(),
         }),
+        bootstraps: None,
         margin_bits: -128.0 - INTEGERS.failure_log2(),
         failure_log2,
         error: None,

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Programs deeper than their chain, on a ring that is far too small, against their texts in fractions.
+
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
+use hush_expr::{Expression, Interval, Ratio};
+use hush_keys::ChainSecret;
+use hush_params::ChainParams;
+use hush_params::bootstrap::{BootstrapShape, N16};
+use hush_testkit::Draw;
+
+use super::super::choose::{Vector, drawn};
+use super::super::{LaneKeys, Slots};
+use super::*;
+use crate::bootstrap::BootstrapKeys;
+
+/// A lane with the levels of the large set, or fewer.
+fn lane(program: u32) -> Lane {
+    let shape = BootstrapShape { degree: 256, program, to_coefficients: 2, to_slots: 2, ..*N16.shape() };
+    let chain = ChainParams::insecure_toy(shape.chain_spec().unwrap()).unwrap();
+    Lane::bootstrapped(&shape, &chain, Cpu::detect().unwrap()).unwrap()
+}
+
+fn keys(lane: &Lane, secret: &ChainSecret) -> LaneKeys {
+    let Lane::Bootstrapped(own) = lane else { panic!("a lane that bootstraps") };
+    let evaluation = secret.evaluation_keys_up_to(&own.bootstrapping().key_levels()).unwrap();
+    let encapsulation = secret.encapsulation_keys().unwrap();
+    LaneKeys::Bootstrapping(Box::new(BootstrapKeys { evaluation, encapsulation }))
+}
+
+/// Bootstrappings, the largest error, and its bound.
+fn run(
+    lane: &Lane,
+    secret: &ChainSecret,
+    keys: &LaneKeys,
+    text: &str,
+    ranges: &[(f64, f64)],
+) -> (usize, f64, f64) {
+    let expression = Expression::parse(text).unwrap();
+    let length = lane.slot_count();
+    let mut draw = Draw::new();
+    let columns: Vec<Vec<f64>> = ranges.iter().map(|&(low, high)| draw.reals(length, low, high)).collect();
+    let ratio = |value: f64| Ratio::from_f64(value).unwrap();
+    let vector = |&(low, high): &(f64, f64)| Vector {
+        unit: Ratio::one(),
+        range: Interval::new(ratio(low), ratio(high)),
+        is_float: true,
+    };
+    let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
+    let drawn = drawn(&expression, &vectors).unwrap();
+    let circuit = placed(lane, &drawn).unwrap();
+    let bounds = lane.bounds(&circuit, 0.0).unwrap();
+    assert!(bounds.margin_bits > 0.0, "{text}: {}", bounds.margin_bits);
+    let bound = result_error(&drawn, &bounds, length);
+    let encrypt = |&input: &usize| {
+        let inverse = drawn.inputs[input].unit.recip().unwrap();
+        let values: Vec<Ratio> = columns[input].iter().map(|&value| &ratio(value) * &inverse).collect();
+        secret.encrypt(lane.encode(&circuit, &values).unwrap()).unwrap().expand().unwrap()
+    };
+    let inputs = circuit.used_inputs().iter().map(encrypt).collect();
+    let (output, meaning) = lane.evaluate(&circuit, inputs, keys).unwrap();
+    let Slots::Approximate(found) = lane.decode(secret.phase(&output).unwrap().poly(), meaning).unwrap()
+    else {
+        panic!("doubles")
+    };
+    let error = |(slot, found): (usize, &f64)| {
+        let values: Vec<Ratio> = columns.iter().map(|column| ratio(column[slot])).collect();
+        let expected = expression.value_at(&values).unwrap();
+        (&circuit.result(&ratio(*found), 1) - &expected).abs().to_f64()
+    };
+    let worst = found.iter().enumerate().map(error).fold(0.0, f64::max);
+    assert!(worst <= bound, "{text}: off by {worst:e}, bound {bound:e}, {draw}");
+    let raised = circuit.raises().iter().map(|raise| raise.steps.len()).sum();
+    (raised, worst, bound)
+}
+
+#[test]
+fn what_is_deeper_than_the_chain_is_evaluated_within_its_bound() {
+    let lane = lane(4);
+    let secret = ChainSecret::generate(lane.chain()).unwrap();
+    let keys = keys(&lane, &secret);
+    let unit = (-1.0, 1.0);
+    for (text, ranges, least) in [
+        // One product for each turn, with a coefficient that no level is lost to.
+        ("repeat(20, z := x, z^2/2 + y/4)", vec![unit, unit], 3),
+        // Values far above 1, and far below.
+        ("repeat(12, z := x, z^2/200 - 30)", vec![(-90.0, 90.0)], 2),
+        ("repeat(12, z := x, 100*z^2 + 0.001)", vec![(-0.002, 0.002)], 2),
+        // Errors shrink with each turn, though they do not step by step.
+        ("repeat(40, z := x, 2*z*(1 - z))", vec![(0.2, 0.8)], 8),
+        // Two states, bootstrapped as one.
+        ("repeat(15, a := x, b := y, (a + b)/2, a*b)", vec![(0.1, 1.0), (0.1, 1.0)], 2),
+        // Nothing of it in the last turns is deep.
+        ("repeat(3, z := x, repeat(5, w := z, w*x)) + y", vec![unit, unit], 2),
+        // Without a repetition.
+        ("((((((x^2 + y)^2/4 - y)^2/4 + y)^2/4 - y)^2/4 + y)^2/4 - y)^2/4", vec![unit, unit], 1),
+        // No depth to speak of.
+        ("repeat(100, z := x, 0.9*z + 0.1*y)", vec![unit, unit], 0),
+    ] {
+        let (raised, _, bound) = run(&lane, &secret, &keys, text, &ranges);
+        assert!(raised >= least && (least > 0 || raised == 0), "{text}: {raised} bootstrappings");
+        assert!(bound < 0.02, "{text}: {bound:e}");
+    }
+}
+
+/// The bounds of turns as a whole are what keeps a long repetition from refusal.
+#[test]
+fn errors_that_a_turn_shrinks_do_not_grow() {
+    let lane = lane(9);
+    let error = |count: u32, text: &str| {
+        let text = text.replace('#', &count.to_string());
+        let expression = Expression::parse(&text).unwrap();
+        let range = Interval::new(Ratio::from_f64(0.25).unwrap(), Ratio::from_f64(0.75).unwrap());
+        let vector = Vector { unit: Ratio::one(), range, is_float: true };
+        let drawn = drawn(&expression, &[vector]).unwrap();
+        lane.bounds(&placed(&lane, &drawn).unwrap(), 0.0).map(|bounds| bounds.error_log2)
+    };
+    // The same turn, once more often: no more error.
+    let text = "repeat(#, z := x, 2*z*(1 - z))";
+    let (few, many) = (error(40, text).unwrap(), error(200, text).unwrap());
+    assert!((few - many).abs() < 0.01, "{few} {many}");
+    // Inside another repetition its steps alone tell, and they do not know that.
+    let nested = "repeat(1, y := x, repeat(#, z := y, 2*z*(1 - z)))";
+    assert!(matches!(error(40, nested), Err(CircuitError::Magnitude { .. })));
+    assert!(error(7, nested).unwrap() > error(7, text).unwrap() + 3.0);
+}
+
+#[test]
+fn what_has_no_bounds_is_refused() {
+    let range = Interval::new(Ratio::from_f64(0.1).unwrap(), Ratio::from_f64(0.9).unwrap());
+    let vector = Vector { unit: Ratio::one(), range, is_float: true };
+    let drawn = |text: &str| drawn(&Expression::parse(text).unwrap(), std::slice::from_ref(&vector));
+    // Values without bounds.
+    assert_eq!(drawn("repeat(1000, z := x, z^2 + x)").unwrap_err().code(), "HUSH-X010");
+    // Errors that a turn may multiply nearly fourfold.
+    let lane = lane(9);
+    let circuit = placed(&lane, &drawn("repeat(200, z := x, 3.9*z*(1 - z))").unwrap()).unwrap();
+    assert!(matches!(lane.bounds(&circuit, 0.0), Err(CircuitError::Magnitude { .. })));
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A scheme with parameters and a circuit that is known to decrypt.
+
+use hush_expr::{ExprError, Expression, Input};
+use hush_params::bootstrap::{self, BootstrapSet};
+use hush_params::noise::{FAILURE_LOG2, add_phase_log2, norm_failure_log2};
+use num_bigint::BigInt;
+
+use super::bootstrapped;
+use super::choose::{Demand, Vector, approximate, drawn, exact};
+use super::error::ProgramError;
+use super::kind::SchemeKind;
+use super::lane::{Bounds, Lane, joined};
+use super::placed::PlacedCircuit;
+
+/// A scheme with parameters, and a circuit with bounds that all hold in them.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) scheme: SchemeKind,
+    pub(super) circuit: PlacedCircuit,
+    pub(super) inputs: Vec<Input>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) bounds: Bounds,
+    pub(super) length: usize,
+    pub(super) error: Option<f64>,
+    pub(super) work: f64,
+    /// The set of a plan that bootstraps.
+    pub(super) set: Option<&'static BootstrapSet>,
+}
+
+impl Plan {
+    /// The plan of least predicted work among those that serve (see the cost model in docs/math/circuits.md).
+    ///
+    /// Vectors are in the order of [`Expression::names`]. Without a scheme: CKKS if a vector is approximate by its type; else BGV or
+    /// BFV, or CKKS as well where a precision was given. What no chain of CKKS is deep enough for is bootstrapped.
+    ///
+    /// # Cost
+    /// Several searches for chains, up to a second each; with bootstrapping the encoding of its matrices.
+    ///
+    /// # Errors
+    /// A [`ProgramError`] if nothing serves; that of the first scheme that was tried.
+    pub fn choose(
+        expression: &Expression,
+        vectors: &[Vector],
+        demand: &Demand,
+    ) -> Result<Self, ProgramError> {
+        let is_float = vectors.iter().any(|vector| vector.is_float);
+        let schemes = match (demand.scheme, is_float, demand.precision) {
+            (Some(scheme), ..) => vec![scheme],
+            (None, true, _) => vec![SchemeKind::Ckks],
+            (None, false, None) => vec![SchemeKind::Bgv, SchemeKind::Bfv],
+            (None, false, Some(_)) => vec![SchemeKind::Bgv, SchemeKind::Bfv, SchemeKind::Ckks],
+        };
+        let mut candidates = Vec::new();
+        let mut refusal = None;
+        let mut deep = None;
+        for scheme in schemes {
+            let found = match scheme {
+                SchemeKind::Ckks => drawn(expression, vectors).and_then(|drawn| {
+                    let found = approximate(&drawn, demand).map(|candidate| vec![candidate]);
+                    deep = Some(drawn);
+                    found
+                }),
+                _ => exact(scheme, expression, vectors, demand),
+            };
+            match found {
+                Ok(found) => candidates.extend(found),
+                Err(error) => refusal = refusal.or(Some(error)),
+            }
+        }
+        candidates.sort_by(|a, b| a.work.total_cmp(&b.work));
+        for candidate in candidates {
+            match candidate.finish(demand) {
+                Ok(plan) => return Ok(plan),
+                Err(error) => refusal = refusal.or(Some(error)),
+            }
+        }
+        let is_too_deep = matches!(refusal, Some(ProgramError::Chain { scheme: SchemeKind::Ckks, .. }));
+        match (deep, refusal) {
+            (Some(drawn), _) if is_too_deep => bootstrapped::plan(&drawn, demand),
+            (_, refusal) => Err(refusal.unwrap_or(ProgramError::Expression(ExprError::Constant))),
+        }
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> SchemeKind {
+        self.scheme
+    }
+    /// The circuit.
+    pub fn circuit(&self) -> &PlacedCircuit {
+        &self.circuit
+    }
+    /// The encrypted form of each vector.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+    /// One for each plaintext prime; one in CKKS.
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+    /// The parameter set of bootstrapping, if the plan bootstraps.
+    pub fn bootstrap_set(&self) -> Option<&'static BootstrapSet> {
+        self.set
+    }
+    /// Values in one ciphertext.
+    pub fn slot_count(&self) -> usize {
+        self.lanes.first().map_or(1, Lane::slot_count)
+    }
+    /// Ciphertexts that a vector takes in each lane.
+    pub fn block_count(&self) -> usize {
+        self.length.div_ceil(self.slot_count()).max(1)
+    }
+    /// Bits between the tightest bound of a step and what it must not exceed; at least 0.
+    pub fn margin_bits(&self) -> f64 {
+        self.bounds.margin_bits
+    }
+    /// What no result errs by, if results are approximate.
+    pub fn error(&self) -> Option<f64> {
+        self.error
+    }
+    /// Predicted butterflies of the whole run.
+    pub fn work(&self) -> f64 {
+        self.work
+    }
+
+    /// log2 of the chance that any result is wrong, or further off than [`Plan::error`]: a bound for every step, block and lane.
+    pub fn failure_log2(&self) -> f64 {
+        let degree = self.lanes.first().map_or(1024, |lane| lane.chain().degree()) as f64;
+        // The bound itself, and the three norms that it rests on.
+        let one = add_phase_log2(FAILURE_LOG2 + 2.0, norm_failure_log2(degree));
+        // A step may be watched undivided, divided and lowered.
+        let steps = self.circuit.body.len() * self.lanes.len();
+        let raised: usize = self.circuit.raises().iter().map(|raise| raise.steps.len()).sum();
+        let bounds = 3 * (steps + raised * bootstrapped::BOUNDS) * self.block_count();
+        let of_bounds = one + (bounds as f64).log2();
+        // That the modulus is raised beyond its range.
+        let raised = (raised * self.block_count()) as f64;
+        add_phase_log2(of_bounds, bootstrap::FAILURE_LOG2 + raised.log2())
+    }
+
+    /// The integer with these residues, one for each lane, nearest to zero.
+    pub fn join(&self, residues: &[i64]) -> BigInt {
+        joined(residues, &self.lanes.iter().filter_map(Lane::modulus).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a tree to a circuit with real coefficients.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::slopes;
+use super::{Enclosure, RealCircuit, RealStep, Turn, is_whole};
+use crate::circuit::{Aggregate, Reading};
+use crate::error::Size;
+use crate::tree::{Function, Node, Repeat};
+use crate::{ExprError, Expression, Input, Ratio};
+
+/// `constant + Σ coefficient·step`, and what it may be.
+#[derive(Clone, Debug)]
+struct Sum {
+    constant: f64,
+    terms: BTreeMap<usize, f64>,
+    range: Enclosure,
+}
+
+impl Sum {
+    fn constant(constant: f64) -> Self {
+        Self { constant, terms: BTreeMap::new(), range: Enclosure::rounded(constant) }
+    }
+
+    /// Multiples.
+    fn scaled(mut self, factor: f64) -> Self {
+        if factor == 0.0 {
+            return Self::constant(0.0);
+        }
+        self.constant *= factor;
+        self.terms.values_mut().for_each(|coefficient| *coefficient *= factor);
+        self.range = self.range.times(Enclosure::rounded(factor));
+        self
+    }
+
+    fn plus(mut self, other: Self) -> Self {
+        self.constant += other.constant;
+        for (place, coefficient) in other.terms {
+            let sum = self.terms.entry(place).or_default();
+            *sum += coefficient;
+            if *sum == 0.0 {
+                self.terms.remove(&place);
+            }
+        }
+        self.range = self.range.plus(other.range);
+        self
+    }
+
+    /// Its only term, if it is nothing else.
+    fn only(&self) -> Option<(usize, f64)> {
+        let mut terms = self.terms.iter();
+        match (terms.next(), terms.next()) {
+            (Some((&place, &coefficient)), None) if self.constant == 0.0 => Some((place, coefficient)),
+            _ => None,
+        }
+    }
+}
+
+/// The range of a state after a turn, and its largest derivatives by what the turn starts from.
+type Bounds = (Enclosure, Vec<f64>);
+
+/// A step, so that equal ones are found.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Input(usize),
+    Linear(u64, Vec<(usize, u64)>),
+    Product(usize, usize),
+}
+
+struct Builder<'a> {
+    inputs: &'a [Input],
+    steps: Vec<RealStep>,
+    ranges: Vec<Enclosure>,
+    /// Levels that a step lies below the inputs, as long as nothing is bootstrapped.
+    depths: Vec<u32>,
+    places: HashMap<Key, usize>,
+    /// States of the repetitions around.
+    locals: Vec<Sum>,
+    turns: Vec<Turn>,
+}
+
+pub(super) fn build(expression: &Expression, inputs: &[Input]) -> Result<RealCircuit, ExprError> {
+    let mut builder = Builder {
+        inputs,
+        steps: Vec::new(),
+        ranges: Vec::new(),
+        depths: Vec::new(),
+        places: HashMap::new(),
+        locals: Vec::new(),
+        turns: Vec::new(),
+    };
+    let (value, aggregate) = match expression.root() {
+        Node::Call { function, arguments, .. } => {
+            let aggregate = if *function == Function::Mean { Aggregate::Mean } else { Aggregate::Sum };
+            (builder.product(arguments)?, Some(aggregate))
+        }
+        node => (builder.sum(node)?, None),
+    };
+    let constant = finite(value.constant)?;
+    // The constant is the owner's to add.
+    let output = Sum { constant: 0.0, range: value.range.plus(Enclosure::rounded(-constant)), ..value };
+    if output.terms.is_empty() {
+        return Err(ExprError::Constant);
+    }
+    let (last, factor) = builder.step_of(&output)?;
+    builder.finish(last, (factor, constant), aggregate)
+}
+
+impl Builder<'_> {
+    fn sum(&mut self, node: &Node) -> Result<Sum, ExprError> {
+        Ok(match node {
+            Node::Call { function, position, .. } => {
+                return Err(ExprError::Aggregate { position: *position, function: function.name() });
+            }
+            Node::Gate(gate) => return Err(gate.refused()),
+            Node::Local(index) => self.locals[*index].clone(),
+            Node::Name(index) => self.input(*index)?,
+            Node::Negative(of) => self.sum(of)?.scaled(-1.0),
+            Node::Number(number) => Sum::constant(finite(number.to_f64())?),
+            Node::Power(base, exponent) => {
+                let base = self.sum(base)?;
+                self.power(&base, *exponent)?
+            }
+            Node::Product(factors) => self.product(factors)?,
+            Node::Reciprocal { of, position } => {
+                let of = self.sum(of)?;
+                if !of.terms.is_empty() {
+                    return Err(ExprError::Division { position: *position });
+                }
+                if of.constant == 0.0 {
+                    return Err(ExprError::DivisionByZero { position: *position });
+                }
+                Sum { range: of.range.recip(), ..Sum::constant(finite(of.constant.recip())?) }
+            }
+            Node::Repeat(repeat) => self.repeated(repeat)?,
+            Node::Sum(terms) => {
+                let mut sum = Sum::constant(0.0);
+                for term in terms {
+                    sum = sum.plus(self.sum(term)?);
+                }
+                sum
+            }
+        })
+    }
+
+    fn input(&mut self, index: usize) -> Result<Sum, ExprError> {
+        let input = self.inputs.get(index);
+        let input =
+            input.ok_or(ExprError::Unexpected { position: 1, expected: "a vector for every name" })?;
+        let unit = normal(input.unit.to_f64())?;
+        let end = |end: &Ratio| Enclosure::rounded(end.to_f64());
+        let range = end(input.range.low()).join(end(input.range.high()));
+        let place = self.push(Key::Input(index), RealStep::Input(index), (0, range))?;
+        Ok(self.single(place, unit))
+    }
+
+    /// A multiple of a step.
+    fn single(&self, place: usize, coefficient: f64) -> Sum {
+        let range = self.ranges[place].times(Enclosure::rounded(coefficient));
+        Sum { constant: 0.0, terms: BTreeMap::from([(place, coefficient)]), range }
+    }
+
+    fn product(&mut self, factors: &[Node]) -> Result<Sum, ExprError> {
+        let factors = factors.iter().map(|factor| self.sum(factor));
+        let mut factors = factors.collect::<Result<Vec<_>, _>>()?;
+        // The two of least depth first: this gives the product the least depth that it can have.
+        while factors.len() > 1 {
+            factors.sort_by_key(|factor| std::cmp::Reverse(self.depth(factor)));
+            let (Some(a), Some(b)) = (factors.pop(), factors.pop()) else { break };
+            factors.push(self.times(&a, &b)?);
+        }
+        Ok(factors.pop().unwrap_or_else(|| Sum::constant(1.0)))
+    }
+
+    fn power(&mut self, base: &Sum, exponent: u32) -> Result<Sum, ExprError> {
+        match exponent {
+            0 => return Ok(Sum::constant(1.0)),
+            1 => return Ok(base.clone()),
+            _ => {}
+        }
+        let half = exponent.div_ceil(2).next_power_of_two().min(exponent - 1);
+        let (high, low) = (self.power(base, half)?, self.power(base, exponent - half)?);
+        let power = self.times(&high, &low)?;
+        Ok(Sum { range: power.range.meet(base.range.power(exponent)), ..power })
+    }
+
+    fn times(&mut self, a: &Sum, b: &Sum) -> Result<Sum, ExprError> {
+        if a.terms.is_empty() {
+            return Ok(b.clone().scaled(a.constant));
+        }
+        if b.terms.is_empty() {
+            return Ok(a.clone().scaled(b.constant));
+        }
+        let (left, x) = self.factor(a)?;
+        let (right, y) = self.factor(b)?;
+        let (first, second) = (left.min(right), left.max(right));
+        let range = if left == right {
+            self.ranges[left].power(2)
+        } else {
+            self.ranges[left].times(self.ranges[right])
+        };
+        let depth = 1 + self.depths[left].max(self.depths[right]);
+        let key = Key::Product(first, second);
+        let place = self.push(key, RealStep::Product(first, second), (depth, range))?;
+        Ok(self.single(place, normal(x * y)?))
+    }
+
+    /// The depth of the step that a sum would be as a factor.
+    fn depth(&self, sum: &Sum) -> u32 {
+        sum.terms.keys().map(|&place| self.depths[place]).max().unwrap_or(0)
+    }
+
+    /// A sum as a number times a step of about 1.
+    fn factor(&mut self, sum: &Sum) -> Result<(usize, f64), ExprError> {
+        let (place, unit) = self.step_of(sum)?;
+        let magnitude = self.ranges[place].magnitude();
+        let factor = TARGET / power_of_two_above(magnitude);
+        if magnitude > LARGEST || (magnitude > 0.0 && factor > 1.0) {
+            let range = self.ranges[place].times(Enclosure::point(factor));
+            return self.linear(0.0, vec![(place, factor)], range, unit / factor);
+        }
+        Ok((place, unit))
+    }
+
+    /// A sum as a number times a step.
+    fn step_of(&mut self, sum: &Sum) -> Result<(usize, f64), ExprError> {
+        if let Some((place, coefficient)) = sum.only() {
+            let own = sum.range.times(Enclosure::rounded(coefficient).recip());
+            self.ranges[place] = self.ranges[place].meet(own);
+            return Ok((place, coefficient));
+        }
+        let deepest = self.depth(sum);
+        let is_deepest = |place: &usize| self.depths[*place] == deepest;
+        let of_deepest = || sum.terms.iter().filter(|(place, _)| is_deepest(place)).map(|(_, c)| c.abs());
+        let smallest = of_deepest().fold(f64::INFINITY, f64::min);
+        let magnitude = sum.range.magnitude();
+        // Multiples of the smallest, to the last bits of doubles.
+        let is_multiple = |c: f64| {
+            let ratio = c / smallest;
+            is_whole(ratio.round()) && (ratio - ratio.round()).abs() <= ratio * 4.0 * f64::EPSILON
+        };
+        let whole = of_deepest().all(is_multiple) && magnitude / smallest <= LARGEST;
+        // Whole multiples of what is small cost nothing.
+        let unit = if whole {
+            smallest / (TARGET / power_of_two_above(magnitude / smallest)).max(1.0)
+        } else {
+            power_of_two_above(magnitude) / TARGET
+        };
+        let term = |(&place, &c): (&usize, &f64)| {
+            let ratio = c / unit;
+            (place, if whole && is_deepest(&place) { ratio.round() } else { ratio })
+        };
+        let terms = sum.terms.iter().map(term).collect();
+        let range = sum.range.times(Enclosure::rounded(unit).recip());
+        self.linear(sum.constant / unit, terms, range, unit)
+    }
+
+    fn linear(
+        &mut self,
+        constant: f64,
+        terms: Vec<(usize, f64)>,
+        range: Enclosure,
+        unit: f64,
+    ) -> Result<(usize, f64), ExprError> {
+        let depth_of = |&(place, c): &(usize, f64)| self.depths[place] + u32::from(!is_whole(c));
+        let depth = terms.iter().map(depth_of).max().unwrap_or(0);
+        terms.iter().try_for_each(|&(_, c)| normal(c).map(drop))?;
+        let own = terms.iter().fold(Enclosure::rounded(constant), |own, &(place, c)| {
+            own.plus(self.ranges[place].times(Enclosure::rounded(c)))
+        });
+        let bits = terms.iter().map(|&(place, c)| (place, c.to_bits())).collect();
+        let key = Key::Linear(finite(constant)?.to_bits(), bits);
+        let place = self.push(key, RealStep::Linear { constant, terms }, (depth, own.meet(range)))?;
+        Ok((place, normal(unit)?))
+    }
+
+    fn push(
+        &mut self,
+        key: Key,
+        step: RealStep,
+        (depth, range): (u32, Enclosure),
+    ) -> Result<usize, ExprError> {
+        if !range.is_finite() {
+            return Err(beyond());
+        }
+        if let Some(&place) = self.places.get(&key) {
+            self.ranges[place] = self.ranges[place].meet(range);
+            return Ok(place);
+        }
+        if self.steps.len() == MAX_STEPS {
+            return Err(ExprError::TooLarge { what: Size::Operations, limit: MAX_STEPS });
+        }
+        self.places.insert(key, self.steps.len());
+        self.steps.push(step);
+        self.depths.push(depth);
+        self.ranges.push(range);
+        Ok(self.steps.len() - 1)
+    }
+
+    fn repeated(&mut self, repeat: &Repeat) -> Result<Sum, ExprError> {
+        let outer = self.locals.len();
+        let starts = repeat.states.iter().map(|state| self.sum(&state.start));
+        let mut states = starts.collect::<Result<Vec<_>, _>>()?;
+        let mut known: Option<(Vec<Enclosure>, Vec<Bounds>)> = None;
+        for _ in 0..repeat.count {
+            let first = self.steps.len();
+            self.locals.append(&mut states);
+            let whole = self.whole()?;
+            // A turn from the same ranges has the same bounds.
+            let bounds = match known.take() {
+                Some((box_before, bounds)) if box_before == whole => bounds,
+                _ => self.bounds(repeat, &whole),
+            };
+            let next = repeat.states.iter().zip(&bounds).map(|(state, (range, _))| {
+                let next = self.sum(&state.next)?;
+                self.settled(Sum { range: next.range.meet(*range), ..next })
+            });
+            states = next.collect::<Result<_, _>>()?;
+            // The errors of a turn inside another are not told apart.
+            if outer == 0 {
+                self.turn(first, &whole, &bounds, &states);
+            }
+            self.locals.truncate(outer);
+            known = Some((whole, bounds));
+        }
+        Ok(states.swap_remove(0))
+    }
+
+    /// Ranges of the names and of the states around.
+    fn whole(&self) -> Result<Vec<Enclosure>, ExprError> {
+        let names = self.inputs.iter().map(|input| {
+            let unit = Enclosure::rounded(input.unit.to_f64());
+            let end = |end: &Ratio| Enclosure::rounded(end.to_f64()).times(unit);
+            end(input.range.low()).join(end(input.range.high()))
+        });
+        let whole: Vec<Enclosure> = names.chain(self.locals.iter().map(|local| local.range)).collect();
+        if whole.iter().all(Enclosure::is_finite) { Ok(whole) } else { Err(beyond()) }
+    }
+
+    /// For each state its range after a turn, and its derivatives around the values before.
+    fn bounds(&self, repeat: &Repeat, whole: &[Enclosure]) -> Vec<Bounds> {
+        let work = MAX_WORK / repeat.states.len();
+        let wider: Vec<Enclosure> = whole.iter().map(|range| range.widened(margin(range))).collect();
+        let of_state = |node: &Node| {
+            let names = self.inputs.len();
+            let range = slopes::range(node, names, whole, work);
+            (range, slopes::slopes(node, names, &wider, work))
+        };
+        repeat.states.iter().map(|state| of_state(&state.next)).collect()
+    }
+
+    /// A state as one step, if it has a product in it.
+    fn settled(&mut self, state: Sum) -> Result<Sum, ExprError> {
+        let has_product = state.terms.keys().any(|&place| matches!(self.steps[place], RealStep::Product(..)));
+        if !has_product {
+            return Ok(state);
+        }
+        let (place, unit) = self.step_of(&state)?;
+        let own = self.single(place, unit);
+        Ok(Sum { range: own.range.meet(state.range), ..own })
+    }
+
+    /// Notes how errors pass a turn; states and names are those before it, `after` the states behind it.
+    fn turn(&mut self, first: usize, whole: &[Enclosure], bounds: &[Bounds], after: &[Sum]) {
+        let name = |index: usize| self.places.get(&Key::Input(index)).map(|&place| (place, index));
+        let names = (0..self.inputs.len())
+            .filter_map(name)
+            .map(|(place, index)| (index, BTreeMap::from([(place, self.inputs[index].unit.to_f64())])));
+        let states = self.locals.iter().enumerate();
+        let states = states.map(|(index, state)| (self.inputs.len() + index, state.terms.clone()));
+        let before: Vec<(usize, BTreeMap<usize, f64>)> = names.chain(states).collect();
+        // A step that several start from has the tightest limit of all.
+        let mut starts: BTreeMap<usize, f64> = BTreeMap::new();
+        for (variable, terms) in &before {
+            let limit = margin(&whole[*variable]) / terms.len().max(1) as f64;
+            for (&place, &coefficient) in terms {
+                let own = (limit / coefficient.abs()).log2();
+                starts.entry(place).and_modify(|known| *known = known.min(own)).or_insert(own);
+            }
+        }
+        let of_state = |(state, (_, slopes)): (&Sum, &Bounds)| {
+            let (place, unit) = state.only().filter(|&(place, _)| place >= first)?;
+            let mut own: BTreeMap<usize, f64> = BTreeMap::new();
+            for (variable, terms) in &before {
+                for (&start, &coefficient) in terms.iter().filter(|_| slopes[*variable] > 0.0) {
+                    *own.entry(start).or_default() += slopes[*variable] * (coefficient / unit).abs();
+                }
+            }
+            own.values().all(|slope| slope.is_finite()).then(|| (place, own.into_iter().collect()))
+        };
+        let states: Vec<_> = after.iter().zip(bounds).filter_map(of_state).collect();
+        if !states.is_empty() {
+            self.turns.push(Turn { first, starts: starts.into_iter().collect(), states });
+        }
+    }
+
+    /// The steps that the output needs.
+    fn finish(
+        self,
+        last: usize,
+        (factor, constant): (f64, f64),
+        aggregate: Option<Aggregate>,
+    ) -> Result<RealCircuit, ExprError> {
+        let mut needed = vec![false; self.steps.len()];
+        needed[last] = true;
+        for place in (0..=last).rev() {
+            if needed[place] {
+                self.steps[place].operands().into_iter().for_each(|operand| needed[operand] = true);
+            }
+        }
+        // Where each step goes; of a step that goes nowhere, the next that stays.
+        let mut count = 0;
+        let moved: Vec<usize> = needed
+            .iter()
+            .map(|&needed| {
+                count += usize::from(needed);
+                count - usize::from(needed)
+            })
+            .collect();
+        let step = |step: RealStep| match step {
+            RealStep::Input(input) => RealStep::Input(input),
+            RealStep::Linear { constant, terms } => RealStep::Linear {
+                constant,
+                terms: terms.into_iter().map(|(at, c)| (moved[at], c)).collect(),
+            },
+            RealStep::Product(a, b) => RealStep::Product(moved[a], moved[b]),
+        };
+        let stays = |place: &usize| needed[*place];
+        let turn = |turn: Turn| Turn {
+            first: moved.get(turn.first).copied().unwrap_or(count),
+            starts: turn
+                .starts
+                .into_iter()
+                .filter(|(at, _)| stays(at))
+                .map(|(at, limit)| (moved[at], limit))
+                .collect(),
+            states: turn
+                .states
+                .into_iter()
+                .filter(|(at, _)| stays(at))
+                .map(|(at, slopes)| {
+                    let slopes = slopes.into_iter().filter(|(at, _)| stays(at));
+                    (moved[at], slopes.map(|(at, slope)| (moved[at], slope)).collect())
+                })
+                .collect(),
+        };
+        let turns = self.turns.into_iter().map(turn).filter(|turn| !turn.states.is_empty()).collect();
+        let kept = |(place, step): (usize, RealStep)| stays(&place).then_some(step);
+        let steps: Vec<RealStep> = self.steps.into_iter().enumerate().filter_map(kept).map(step).collect();
+        let ranges = self
+            .ranges
+            .into_iter()
+            .enumerate()
+            .filter_map(|(at, range)| stays(&at).then_some(range))
+            .collect();
+        let fraction = |value: f64| Ratio::from_f64(value).ok_or_else(beyond);
+        let (factor, constant) = (fraction(factor)?, fraction(constant)?);
+        Ok(RealCircuit { steps, ranges, turns, reading: Reading { factor, constant, aggregate } })
+    }
+}
+
+/// How much further than its range a value may err without leaving the box of a turn's derivatives.
+fn margin(range: &Enclosure) -> f64 {
+    range.magnitude() * MARGIN
+}
+
+/// The smallest power of two that is no less; 1 for zero.
+fn power_of_two_above(value: f64) -> f64 {
+    if value > 0.0 { value.log2().ceil().exp2() } else { 1.0 }
+}
+
+fn finite(value: f64) -> Result<f64, ExprError> {
+    if value.is_finite() { Ok(value) } else { Err(beyond()) }
+}
+
+/// A factor that doubles hold to all their digits.
+fn normal(value: f64) -> Result<f64, ExprError> {
+    if value.is_normal() { Ok(value) } else { Err(beyond()) }
+}
+
+fn beyond() -> ExprError {
+    ExprError::TooLarge { what: Size::Digits, limit: LARGEST_DIGITS }
+}
+
+/// Digits before the point that doubles hold.
+const LARGEST_DIGITS: usize = 308;
+/// Values as they are encrypted, about. Where a repetition multiplies a square with a number below 1, the same in units of `1/TARGET` is multiplied with more: what is
+/// too small is multiplied by a whole number, which takes no level.
+const TARGET: f64 = 0.125;
+/// What is larger as a factor is divided first, which takes one.
+const LARGEST: f64 = 64.0;
+/// Steps of a circuit.
+const MAX_STEPS: usize = 1 << 14;
+/// Evaluations of a turn for its bounds.
+const MAX_WORK: usize = 1 << 11;
+/// How far off a state may be for the derivatives of a turn to hold, in relation to its magnitude.
+const MARGIN: f64 = 1.0 / 256.0;
