@@ -79,6 +79,11 @@ def test_columns_files_and_functions(hush, tmp_path):
         (["sum(x)+1", "--x", "1,2", "--scheme", "tfhe"], "HUSH-X006", 3),
         (["x < y < 3", "--x", "1", "--y", "1"], "HUSH-X001", 3),
         (["min(x)", "--x", "1"], "HUSH-X005", 3),
+        (["x^1025", "--x", "1"], "HUSH-X003", 3),
+        (["repeat(1001, z := x, z*z)", "--x", "1"], "HUSH-X013", 3),
+        (["repeat(3, z := x, z, z)", "--x", "1"], "HUSH-X001", 3),
+        (["repeat(100, z := x, 2*z^2 + 1)", "--x", "0,1", "--scheme", "ckks"], "HUSH-X010", 3),
+        (["repeat(200, z := x, 3.9*z*(1 - z))", "--x", "0.1,0.9", "--scheme", "ckks", "--precision", "0.05"], "HUSH-X026", 3),
     ],
 )
 def test_refusals_have_a_code_and_a_way_out(hush, arguments, code, status):
@@ -116,6 +121,57 @@ def test_digits_of_decimals_wide_numbers_and_ends_of_ranges(hush):
     account = json.loads(done.stderr)
     assert results(done) == [61, 46, -3] and account["scheme"] == "TFHE" and account["failure_log2"] < -100
     assert account["integers"]["bits"] == 8 and account["integers"]["signed"] and account["integers"]["bootstraps"] > 0
+
+
+def turns(count, x, y):
+    """`repeat(count, z := x, z^2/2 + y/4)`."""
+    for _ in range(count):
+        x = x * x / 2 + y / 4
+    return x
+
+
+def test_repetitions_in_every_scheme(hush):
+    """Exactly, where numbers fit; with choices in digits; as deep as a chain is."""
+    x, y = [3, -2, 0, 7], [1, 4, -5, 2]
+    for scheme in ("bgv", "bfv"):
+        done = hush("eval", "repeat(3, z := x, z^2 - y)", *given(x=x, y=y), "--scheme", scheme, "--verify", "--format", "csv")
+        assert results(done) == [((a * a - b) ** 2 - b) ** 2 - b for a, b in zip(x, y)]
+    done = hush("eval", "repeat(3, z := x, if(z > 4, z - 4, z + 1))", *given(x=x), "--verify", "--format", "csv")
+    expected = list(x)
+    for _ in range(3):
+        expected = [a - 4 if a > 4 else a + 1 for a in expected]
+    assert results(done) == expected
+    draw = random.Random(5)
+    x, y = ([draw.randrange(-1000, 1001) / 1000 for _ in range(500)] for _ in range(2))
+    done = hush("eval", "repeat(14, z := x, z^2/2 + y/4)", *given(x=x, y=y), "--scheme", "ckks", "--precision", "1e-4", "--verify", "--format", "csv")
+    assert "ootstrap" not in done.stderr
+    assert all(abs(float(found) - turns(14, a, b)) < 1e-4 for found, a, b in zip(results(done), x, y, strict=True))
+    done = hush("eval", "x^1000", *given(x=x), "--scheme", "ckks", "--verify", "--format", "csv")
+    assert all(abs(float(found) - a**1000) < 1e-6 for found, a in zip(results(done), x, strict=True))
+
+
+def check_deep(hush, count, precision, set_name):
+    """More turns than any chain has levels."""
+    draw = random.Random(6)
+    x, y = ([draw.randrange(-1000, 1001) / 1000 for _ in range(300)] for _ in range(2))
+    text = f"repeat({count}, z := x, z^2/2 + y/4)"
+    done = hush("eval", text, *given(x=x, y=y), "--scheme", "ckks", "--precision", str(precision), "--verify", "--format", "csv", "--json")
+    account = json.loads(done.stderr)
+    assert account["bootstraps"]["set"] == set_name and account["security_bits"] >= 128
+    assert account["bootstraps"]["count"] == len(account["bootstraps"]["placed"]) > 1
+    assert account["error"] <= precision and account["verified"]["within"] <= account["error"]
+    assert all(abs(float(found) - turns(count, a, b)) < account["error"] for found, a, b in zip(results(done), x, y, strict=True))
+
+
+def test_what_is_deeper_than_a_chain_is_bootstrapped(hush):
+    """With the keys of a real parameter set, 5 GB."""
+    check_deep(hush, 60, 0.05, "n15_boot3x31_q15p4_sec128_v1")
+
+
+@pytest.mark.slow
+def test_a_larger_set_is_taken_for_more_precision(hush):
+    """14 GB."""
+    check_deep(hush, 40, 1e-4, "n16_boot9x46_q30p7_sec128_v1")
 
 
 def test_the_account_as_json(hush):

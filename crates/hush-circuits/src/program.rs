@@ -18,6 +18,7 @@
 //! *Secrets.* None: this module encodes, evaluates and decodes. Encryption and decryption are elsewhere, with the keys.
 
 mod bootstrapped;
+mod candidates;
 mod choose;
 mod cost;
 mod error;
@@ -31,7 +32,7 @@ mod steps;
 mod tracked;
 mod walk;
 
-pub use choose::{Demand, Vector};
+pub use candidates::{Demand, Vector};
 pub use error::ProgramError;
 pub use kind::SchemeKind;
 pub use lane::{BootstrappedLane, Lane, LaneKeys, Slots};

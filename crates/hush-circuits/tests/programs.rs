@@ -163,6 +163,26 @@ fn every_scheme_computes_what_expressions_mean() {
     }
 }
 
+/// In exact schemes as products, in CKKS as deep as a chain is, with values that stay about 1.
+#[test]
+fn repetitions_mean_their_turns_in_every_scheme() {
+    for scheme in SCHEMES {
+        check("repeat(3, z := x, z*y/1000 - x + 1)", Some(scheme), Some(1.0), &columns(3, 20));
+    }
+    let mut draw = Draw::of(9);
+    let small = [Column::draw(&mut draw, 30, 1000, 3), Column::draw(&mut draw, 30, 1000, 3)];
+    for (text, precision) in [
+        ("x^1000", 1e-4),
+        ("repeat(9, z := x, z^2/2 + y/4)", 1e-6),
+        ("repeat(14, z := x, z^2/2 + y/4)", 1e-4),
+        ("sum(repeat(5, a := x, b := y, (a + b)/2, a*b))", 1e-4),
+        ("mean(repeat(200, z := x, 0.97*z + 0.03*y)*y)", 1e-6),
+    ] {
+        let plan = check(text, Some(SchemeKind::Ckks), Some(precision), &small);
+        assert!(plan.circuit().raises().is_empty() && plan.bootstrap_set().is_none(), "{text}");
+    }
+}
+
 #[test]
 fn vectors_longer_than_a_ciphertext_take_several() {
     let columns = columns(7, 5000);

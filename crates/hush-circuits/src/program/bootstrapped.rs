@@ -4,7 +4,7 @@
 use hush_params::bootstrap::{BootstrapSet, SETS};
 use hush_ring::{Cpu, Level};
 
-use super::choose::{Demand, Drawn, ENCODING_BITS, allowed_log2, result_error};
+use super::candidates::{Demand, Drawn, ENCODING_BITS, allowed_log2, result_error};
 use super::cost::{bootstrap, bootstrapped_work, switch};
 use super::error::ProgramError;
 use super::kind::SchemeKind;
@@ -66,7 +66,7 @@ fn with(set: &'static BootstrapSet, drawn: &Drawn, demand: &Demand) -> Result<Pl
     }
     let error = result_error(drawn, &bounds, demand.length);
     if bounds.error_log2 > allowed_log2 {
-        let asked = demand.precision.unwrap_or(super::choose::DEFAULT_PRECISION);
+        let asked = demand.precision.unwrap_or(super::candidates::DEFAULT_PRECISION);
         return Err(ProgramError::Precision { asked, least: error });
     }
     let Lane::Bootstrapped(own) = &lane else { return Err(CircuitError::Shape.into()) };
@@ -105,8 +105,6 @@ pub(super) fn placed(lane: &Lane, drawn: &Drawn) -> Result<PlacedCircuit, Circui
     Ok(PlacedCircuit::new(drawn.body.clone(), schedule, drawn.reading.clone()))
 }
 
-/// Bounds on the way of one bootstrapping: factors, key switches, products.
-pub(super) const BOUNDS: usize = 64;
 /// Beyond a value at its scale: its sign, the room of encodings, and what products lose.
 const ROOM_BITS: f64 = 4.0;
 

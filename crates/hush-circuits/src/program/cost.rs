@@ -69,7 +69,7 @@ pub(super) fn bootstrapped_work(
 ) -> f64 {
     let degree = params.degree() as f64;
     let blocks = (length as f64 / (degree / 2.0)).ceil();
-    let products: f64 = schedule.product_levels(body).map(|level| switch(params, level)).sum();
+    let products: f64 = body.product_levels(schedule).into_iter().map(|level| switch(params, level)).sum();
     let raises = schedule.raises.len() as f64 * bootstrap(params, bootstrapping);
     let keys: f64 = bootstrapping.key_levels().values().map(|&level| 2.0 * switch(params, level)).sum();
     (blocks * (products + raises) + keys) * degree * degree.log2()

@@ -15,7 +15,6 @@ use std::rc::Rc;
 
 use hush_ring::Level;
 
-use super::placed::Body;
 use super::steps::{Op, Steps};
 use crate::CircuitError;
 
@@ -86,12 +85,6 @@ impl Schedule {
     /// The level of a step before its division. A chain with a single level has none above it: its products stay undivided.
     pub(super) fn above(&self, level: Level) -> Level {
         Level(level.0 + 1).min(self.top)
-    }
-
-    /// The levels of the operands of each product.
-    pub(super) fn product_levels(&self, body: &Body) -> impl Iterator<Item = Level> {
-        let levels = self.levels.iter().map(|level| Level(level.0 + 1));
-        levels.zip(body.are_products()).filter_map(|(level, is_product)| is_product.then_some(level))
     }
 
     /// The cheapest placement from inputs at the output level of bootstrappings.

@@ -51,6 +51,11 @@ impl Body {
             Self::Real(steps) => steps.are_products(),
         }
     }
+    /// In a schedule, the levels of the operands of each product.
+    pub(super) fn product_levels(&self, schedule: &Schedule) -> Vec<Level> {
+        let levels = schedule.levels.iter().map(|level| Level(level.0 + 1)).zip(self.are_products());
+        levels.filter_map(|(level, is_product)| is_product.then_some(level)).collect()
+    }
     /// Products one after the other.
     fn product_depth(&self) -> u32 {
         match self {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A scheme with parameters and a circuit that is known to decrypt.
 
-use hush_expr::{ExprError, Expression, Input};
+use hush_expr::Input;
 use hush_params::bootstrap::{self, BootstrapSet};
 use hush_params::noise::{FAILURE_LOG2, add_phase_log2, norm_failure_log2};
 use num_bigint::BigInt;
 
-use super::bootstrapped;
-use super::choose::{Demand, Vector, approximate, drawn, exact};
-use super::error::ProgramError;
 use super::kind::SchemeKind;
 use super::lane::{Bounds, Lane, joined};
 use super::placed::PlacedCircuit;
@@ -29,59 +26,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of least predicted work among those that serve (see the cost model in docs/math/circuits.md).
-    ///
-    /// Vectors are in the order of [`Expression::names`]. Without a scheme: CKKS if a vector is approximate by its type; else BGV or
-    /// BFV, or CKKS as well where a precision was given. What no chain of CKKS is deep enough for is bootstrapped.
-    ///
-    /// # Cost
-    /// Several searches for chains, up to a second each; with bootstrapping the encoding of its matrices.
-    ///
-    /// # Errors
-    /// A [`ProgramError`] if nothing serves; that of the first scheme that was tried.
-    pub fn choose(
-        expression: &Expression,
-        vectors: &[Vector],
-        demand: &Demand,
-    ) -> Result<Self, ProgramError> {
-        let is_float = vectors.iter().any(|vector| vector.is_float);
-        let schemes = match (demand.scheme, is_float, demand.precision) {
-            (Some(scheme), ..) => vec![scheme],
-            (None, true, _) => vec![SchemeKind::Ckks],
-            (None, false, None) => vec![SchemeKind::Bgv, SchemeKind::Bfv],
-            (None, false, Some(_)) => vec![SchemeKind::Bgv, SchemeKind::Bfv, SchemeKind::Ckks],
-        };
-        let mut candidates = Vec::new();
-        let mut refusal = None;
-        let mut deep = None;
-        for scheme in schemes {
-            let found = match scheme {
-                SchemeKind::Ckks => drawn(expression, vectors).and_then(|drawn| {
-                    let found = approximate(&drawn, demand).map(|candidate| vec![candidate]);
-                    deep = Some(drawn);
-                    found
-                }),
-                _ => exact(scheme, expression, vectors, demand),
-            };
-            match found {
-                Ok(found) => candidates.extend(found),
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
-        }
-        candidates.sort_by(|a, b| a.work.total_cmp(&b.work));
-        for candidate in candidates {
-            match candidate.finish(demand) {
-                Ok(plan) => return Ok(plan),
-                Err(error) => refusal = refusal.or(Some(error)),
-            }
-        }
-        let is_too_deep = matches!(refusal, Some(ProgramError::Chain { scheme: SchemeKind::Ckks, .. }));
-        match (deep, refusal) {
-            (Some(drawn), _) if is_too_deep => bootstrapped::plan(&drawn, demand),
-            (_, refusal) => Err(refusal.unwrap_or(ProgramError::Expression(ExprError::Constant))),
-        }
-    }
-
     /// The scheme.
     pub fn scheme(&self) -> SchemeKind {
         self.scheme
@@ -131,7 +75,7 @@ impl Plan {
         // A step may be watched undivided, divided and lowered.
         let steps = self.circuit.body.len() * self.lanes.len();
         let raised: usize = self.circuit.raises().iter().map(|raise| raise.steps.len()).sum();
-        let bounds = 3 * (steps + raised * bootstrapped::BOUNDS) * self.block_count();
+        let bounds = 3 * (steps + raised * BOUNDS) * self.block_count();
         let of_bounds = one + (bounds as f64).log2();
         // That the modulus is raised beyond its range.
         let raised = (raised * self.block_count()) as f64;
@@ -143,3 +87,6 @@ impl Plan {
         joined(residues, &self.lanes.iter().filter_map(Lane::modulus).collect::<Vec<_>>())
     }
 }
+
+/// Bounds on the way of one bootstrapping: factors, key switches, products.
+const BOUNDS: usize = 64;

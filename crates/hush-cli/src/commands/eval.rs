@@ -106,7 +106,11 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
         Some(set) => set.to_owned(),
         None => format!("N={} log q={:.0}{special}{space}", account.degree, account.log_q),
     };
-    let source = if set.is_some() { "Lattice Estimator" } else { "2024 guideline" };
+    let source = match (&account.bootstraps, set) {
+        (Some(_), _) => "Lattice Estimator; one key leads to a sparse secret",
+        (None, Some(_)) => "Lattice Estimator",
+        (None, None) => "2024 guideline",
+    };
     lines.push((
         "Security",
         format!("{} {parameters}, >={} bits ({source})", account.scheme, account.security_bits),

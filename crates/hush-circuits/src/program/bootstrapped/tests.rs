@@ -9,7 +9,7 @@ use hush_params::ChainParams;
 use hush_params::bootstrap::{BootstrapShape, N16};
 use hush_testkit::Draw;
 
-use super::super::choose::{Vector, drawn};
+use super::super::candidates::{Vector, drawn};
 use super::super::{LaneKeys, Slots};
 use super::*;
 use crate::bootstrap::BootstrapKeys;
@@ -47,7 +47,7 @@ fn run(
         is_float: true,
     };
     let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
-    let drawn = drawn(&expression, &vectors).unwrap();
+    let drawn = drawn(&expression, &vectors).unwrap().pop().unwrap();
     let circuit = placed(lane, &drawn).unwrap();
     let bounds = lane.bounds(&circuit, 0.0).unwrap();
     assert!(bounds.margin_bits > 0.0, "{text}: {}", bounds.margin_bits);
@@ -112,7 +112,7 @@ fn errors_that_a_turn_shrinks_do_not_grow() {
         let expression = Expression::parse(&text).unwrap();
         let range = Interval::new(Ratio::from_f64(0.25).unwrap(), Ratio::from_f64(0.75).unwrap());
         let vector = Vector { unit: Ratio::one(), range, is_float: true };
-        let drawn = drawn(&expression, &[vector]).unwrap();
+        let drawn = drawn(&expression, &[vector]).unwrap().pop().unwrap();
         lane.bounds(&placed(&lane, &drawn).unwrap(), 0.0).map(|bounds| bounds.error_log2)
     };
     // The same turn, once more often: no more error.
@@ -129,7 +129,10 @@ fn errors_that_a_turn_shrinks_do_not_grow() {
 fn what_has_no_bounds_is_refused() {
     let range = Interval::new(Ratio::from_f64(0.1).unwrap(), Ratio::from_f64(0.9).unwrap());
     let vector = Vector { unit: Ratio::one(), range, is_float: true };
-    let drawn = |text: &str| drawn(&Expression::parse(text).unwrap(), std::slice::from_ref(&vector));
+    let drawn = |text: &str| {
+        let drawn = drawn(&Expression::parse(text).unwrap(), std::slice::from_ref(&vector));
+        drawn.map(|mut all| all.pop().unwrap())
+    };
     // Values without bounds.
     assert_eq!(drawn("repeat(1000, z := x, z^2 + x)").unwrap_err().code(), "HUSH-X010");
     // Errors that a turn may multiply nearly fourfold.
