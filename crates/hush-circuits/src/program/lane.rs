@@ -141,14 +141,19 @@ impl Lane {
         }
     }
 
-    /// The message with these slots, at the level of a circuit's inputs: exact schemes take the residues of whole numbers.
+    /// The message with these slots, at the level of a circuit's inputs: exact schemes take the residues of whole numbers. In CKKS slots that are left over hold the same values
+    /// again: zeros may be outside of the range that a circuit has bounds for, and one slot beyond its bounds spoils all.
     ///
     /// # Errors
     /// [`CircuitError::Scheme`] for too many values, or values that do not fit.
     pub fn encode(&self, circuit: &PlacedCircuit, values: &[Ratio]) -> Result<Poly<Coeff>, CircuitError> {
         let level = self.input_level(circuit);
         let residues = |t: u64| -> Vec<i64> { values.iter().map(|v| centered(v.numerator(), t)).collect() };
-        let doubles = || -> Vec<f64> { values.iter().map(Ratio::to_f64).collect() };
+        let doubles = || -> Vec<f64> {
+            let values: Vec<f64> = values.iter().map(Ratio::to_f64).collect();
+            let count = self.slot_count().max(values.len());
+            values.iter().copied().cycle().take(count).collect()
+        };
         Ok(match self {
             Self::Bfv(scheme) => scheme.encode(&residues(scheme.encoder().t().value()), level)?,
             Self::Bgv(scheme) => scheme.encode(&residues(scheme.t().value()), level)?,
