@@ -232,14 +232,14 @@ impl Run<'_> {
         let mut phases = std::mem::take(&mut self.phases);
         let (secret, keys) = phases.time("keys", || {
             let secret = ChainSecret::generate(chain)?;
+            let levels = lane.key_levels(circuit);
             let keys = match lane {
-                Lane::Bootstrapped(own) => {
-                    let levels = own.bootstrapping().key_levels();
+                Lane::Bootstrapped(_) => {
                     let evaluation = secret.evaluation_keys_up_to(&levels)?.encode_up_to(chain)?;
                     vec![evaluation, secret.encapsulation_keys()?.encode()?]
                 }
-                _ if lane.is_without_keys() => Vec::new(),
-                _ => vec![secret.evaluation_keys(true, &[])?.encode(chain)?],
+                _ if levels.is_empty() => Vec::new(),
+                _ => vec![secret.evaluation_keys_up_to(&levels)?.encode(chain)?],
             };
             Ok::<_, ClientError>((secret, keys))
         })?;
@@ -257,7 +257,7 @@ impl Run<'_> {
         let uploads = phases
             .time("encrypt", || (0..self.plan.block_count()).map(encrypt).collect::<Result<Vec<_>, _>>())?;
         let answers = phases.time("server", || {
-            let server_keys = lane.decode_keys(&keys)?;
+            let server_keys = lane.decode_keys(circuit, &keys)?;
             drop(keys);
             lane.serve(circuit, &server_keys, &uploads)
         });
@@ -333,11 +333,8 @@ fn verify(
     results: &[Ratio],
 ) -> Result<Verified, ClientError> {
     let length = columns.first().map_or(0, |column| column.values.len());
-    let clear = |index: usize| {
-        let values: Vec<Ratio> = columns.iter().map(|column| column.values[index].clone()).collect();
-        expression.value_at(&values).map_err(EvalError::from)
-    };
-    let mut expected = (0..length).map(clear).collect::<Result<Vec<_>, _>>()?;
+    let vectors: Vec<&[Ratio]> = columns.iter().map(|column| column.values.as_slice()).collect();
+    let mut expected = expression.values(&vectors).map_err(EvalError::from)?;
     if let Some(function) = expression.function() {
         let sum = expected.iter().fold(Ratio::zero(), |sum, value| &sum + value);
         let share = Ratio::new(1.into(), length.max(1).into()).unwrap_or_else(Ratio::one);

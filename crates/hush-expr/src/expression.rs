@@ -3,7 +3,7 @@
 
 use crate::parse::Parser;
 use crate::tree::{Function, Node};
-use crate::value::{Values, value};
+use crate::value::{Values, value, whole_values};
 use crate::{ExprError, Ratio};
 
 /// A parsed expression. Numbers are exact.
@@ -44,6 +44,26 @@ impl Expression {
     /// evaluates tables or gates on encrypted bits; all others have a circuit of sums and products.
     pub fn needs_gates(&self) -> bool {
         self.root.has_gates()
+    }
+
+    /// The values for all elements of vectors of one length, as [`Expression::value_at`]; functions of whole vectors may stand inside.
+    ///
+    /// # Errors
+    /// As there, but for [`ExprError::Aggregate`]: of a function inside a comparison or a choice alone.
+    pub fn values(&self, vectors: &[&[Ratio]]) -> Result<Vec<Ratio>, ExprError> {
+        let length = vectors.first().map_or(0, |vector| vector.len());
+        let inside = match &self.root {
+            Node::Call { arguments, .. } => arguments.iter().any(|node| node.function_inside().is_some()),
+            node => node.function_inside().is_some(),
+        };
+        if inside {
+            return whole_values(&self.root, vectors, length);
+        }
+        let at = |index: usize| {
+            let values: Vec<Ratio> = vectors.iter().filter_map(|vector| vector.get(index).cloned()).collect();
+            self.value_at(&values)
+        };
+        (0..length).map(at).collect()
     }
 
     /// Whether there is a `repeat` in it.

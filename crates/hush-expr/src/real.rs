@@ -3,6 +3,7 @@
 
 mod build;
 mod enclosure;
+mod gather;
 mod slopes;
 
 use crate::circuit::Reading;
@@ -23,6 +24,8 @@ pub enum RealStep {
     },
     /// The product of two steps, or the square of one.
     Product(usize, usize),
+    /// The sum of all elements of a step, in every element.
+    Total(usize),
 }
 
 impl RealStep {
@@ -32,6 +35,7 @@ impl RealStep {
             Self::Input(_) => Vec::new(),
             Self::Linear { terms, .. } => terms.iter().map(|&(place, _)| place).collect(),
             Self::Product(a, b) => vec![*a, *b],
+            Self::Total(of) => vec![*of],
         }
     }
 }
@@ -65,10 +69,11 @@ pub struct RealCircuit {
     ranges: Vec<Enclosure>,
     turns: Vec<Turn>,
     reading: Reading,
+    length: usize,
 }
 
 impl RealCircuit {
-    /// Builds the circuit of an expression over vectors in the order of [`Expression::names`], whose units are powers of two.
+    /// Builds the circuit of an expression over vectors of `length` in the order of [`Expression::names`], whose units are powers of two. Functions of whole vectors may stand inside.
     ///
     /// # Math
     /// Every part is kept as `constant + Σ coefficient·step` in doubles; a sum that is a factor becomes a step of its own, divided by a coefficient that makes those of its
@@ -80,8 +85,8 @@ impl RealCircuit {
     ///
     /// # Errors
     /// As [`Circuit::build`]; [`ExprError::TooLarge`] for values beyond doubles, as those of a repetition that has no bounds.
-    pub fn build(expression: &Expression, inputs: &[Input]) -> Result<Self, ExprError> {
-        build::build(expression, inputs)
+    pub fn build(expression: &Expression, inputs: &[Input], length: usize) -> Result<Self, ExprError> {
+        build::build(expression, inputs, length)
     }
 
     /// The steps; the last is the output.
@@ -95,6 +100,10 @@ impl RealCircuit {
     /// Turns of repetitions, in their order.
     pub fn turns(&self) -> &[Turn] {
         &self.turns
+    }
+    /// Elements of a vector.
+    pub fn length(&self) -> usize {
+        self.length
     }
     /// How results are read from outputs.
     pub fn reading(&self) -> &Reading {
@@ -130,6 +139,7 @@ impl From<&Circuit> for RealCircuit {
             ranges: circuit.ranges().iter().map(range).collect(),
             turns: Vec::new(),
             reading: circuit.reading().clone(),
+            length: 1,
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The value of a piece of an expression.
 
-use crate::tree::{Gate, Node, Repeat, check_bits};
+use crate::tree::{Function, Gate, Node, Repeat, check_bits};
 use crate::{ExprError, Ratio};
 
 /// The values of the names, and of the states of the repetitions around.
@@ -92,6 +92,101 @@ fn truth(node: &Node, values: &mut Values<'_>, position: usize) -> Result<bool, 
     let value = value(node, values)?;
     let is_boolean = value.is_zero() || value == Ratio::one();
     if is_boolean { Ok(!value.is_zero()) } else { Err(ExprError::NotBoolean { position }) }
+}
+
+/// The values of an expression for all elements at once, since functions of all of them stand inside.
+pub(crate) fn whole_values(
+    root: &Node,
+    vectors: &[&[Ratio]],
+    length: usize,
+) -> Result<Vec<Ratio>, ExprError> {
+    let mut whole = Whole { vectors, length, locals: Vec::new() };
+    match root {
+        Node::Call { arguments, .. } => whole.product(arguments),
+        node => whole.values(node),
+    }
+}
+
+/// Vectors, and the states of the repetitions around for every element.
+struct Whole<'a> {
+    vectors: &'a [&'a [Ratio]],
+    length: usize,
+    locals: Vec<Vec<Ratio>>,
+}
+
+impl Whole<'_> {
+    fn values(&mut self, node: &Node) -> Result<Vec<Ratio>, ExprError> {
+        let missing = || ExprError::Unexpected { position: 1, expected: "a value for every name" };
+        Ok(match node {
+            Node::Call { function, arguments, .. } => {
+                let inside = self.product(arguments)?;
+                let sum = inside.iter().fold(Ratio::zero(), |sum, value| &sum + value);
+                let count = Ratio::from(num_bigint::BigInt::from(self.length.max(1)));
+                let share = if *function == Function::Mean { count.recip() } else { None };
+                vec![(&sum * &share.unwrap_or_else(Ratio::one)).shortened(); self.length]
+            }
+            Node::Local(index) => self.locals.get(*index).cloned().ok_or_else(missing)?,
+            Node::Negative(of) => self.values(of)?.into_iter().map(|value| -value).collect(),
+            Node::Power(of, exponent) => {
+                let power = |base: Ratio| {
+                    check_bits(base.bits().saturating_mul(u64::from(*exponent)))?;
+                    Ok::<_, ExprError>(base.pow(*exponent))
+                };
+                self.values(of)?.into_iter().map(power).collect::<Result<_, _>>()?
+            }
+            Node::Product(factors) => self.product(factors)?,
+            Node::Repeat(repeat) => self.repeated(repeat)?,
+            Node::Sum(terms) => {
+                let mut sum = vec![Ratio::zero(); self.length];
+                for term in terms {
+                    let term = self.values(term)?;
+                    sum.iter_mut().zip(&term).for_each(|(sum, term)| *sum = &*sum + term);
+                }
+                sum
+            }
+            // Nothing of all elements inside, or nothing that it may stand in.
+            node => {
+                if let Some((function, position)) = node.function_inside() {
+                    return Err(ExprError::Aggregate { position, function: function.name() });
+                }
+                let at = |index: usize| {
+                    let of_element =
+                        |vector: &[Ratio]| vector.get(index).cloned().unwrap_or_else(Ratio::zero);
+                    let names: Vec<Ratio> = self.vectors.iter().map(|vector| of_element(vector)).collect();
+                    let locals = self.locals.iter().map(|local| of_element(local)).collect();
+                    value(node, &mut Values { names: &names, locals })
+                };
+                (0..self.length).map(at).collect::<Result<_, _>>()?
+            }
+        })
+    }
+
+    fn product(&mut self, factors: &[Node]) -> Result<Vec<Ratio>, ExprError> {
+        let mut product = vec![Ratio::one(); self.length];
+        for factor in factors {
+            let factor = self.values(factor)?;
+            for (product, factor) in product.iter_mut().zip(&factor) {
+                *product = &*product * factor;
+                check_bits(product.bits())?;
+            }
+        }
+        Ok(product)
+    }
+
+    fn repeated(&mut self, repeat: &Repeat) -> Result<Vec<Ratio>, ExprError> {
+        let outer = self.locals.len();
+        let starts = repeat.states.iter().map(|state| self.values(&state.start));
+        let mut states = starts.collect::<Result<Vec<_>, _>>()?;
+        for _ in 0..repeat.count {
+            self.locals.append(&mut states);
+            for state in &repeat.states {
+                let next = self.values(&state.next)?;
+                states.push(next.into_iter().map(Ratio::shortened).collect());
+            }
+            self.locals.truncate(outer);
+        }
+        Ok(states.swap_remove(0))
+    }
 }
 
 fn repeated(repeat: &Repeat, values: &mut Values<'_>) -> Result<Ratio, ExprError> {

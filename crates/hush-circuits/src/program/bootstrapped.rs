@@ -50,6 +50,9 @@ fn with(set: &'static BootstrapSet, drawn: &Drawn, demand: &Demand) -> Result<Pl
     let cpu = Cpu::detect().map_err(|error| failed(error.into()))?;
     let chain = set.chain().map_err(|source| ProgramError::Chain { scheme, source })?;
     let lane = Lane::bootstrapped(set.shape(), &chain, cpu)?;
+    if drawn.body.summed() > lane.slot_count() {
+        return Err(ProgramError::Long { found: demand.length, max: lane.slot_count() });
+    }
     let circuit = placed(&lane, drawn)?;
     let blocks = demand.length.div_ceil(lane.slot_count()).max(1) as f64;
     let sums_log2 = if drawn.reading.aggregate.is_some() { blocks.log2() } else { 0.0 };
@@ -100,7 +103,12 @@ pub(super) fn placed(lane: &Lane, drawn: &Drawn) -> Result<PlacedCircuit, Circui
         // Products on the way down have twice the scale above the level where they end.
         drawn.body.largest_log2().max(0.0) + scale_log2 + ROOM_BITS <= log_q
     });
-    let rules = Rules { least: least.unwrap_or(shape.input()), boot, cost: &cost };
+    let rules = Rules {
+        least: least.unwrap_or(shape.input()),
+        boot,
+        cost: &cost,
+        rotations: drawn.body.summed().next_power_of_two().ilog2(),
+    };
     let schedule = Schedule::cheapest(steps, &rules)?;
     Ok(PlacedCircuit::new(drawn.body.clone(), schedule, drawn.reading.clone()))
 }

@@ -121,7 +121,11 @@ pub(super) fn exact(
 ///
 /// # Errors
 /// [`ProgramError::Expression`]; [`ProgramError::Spread`].
-pub(super) fn drawn(expression: &Expression, vectors: &[Vector]) -> Result<Vec<Drawn>, ProgramError> {
+pub(super) fn drawn(
+    expression: &Expression,
+    vectors: &[Vector],
+    length: usize,
+) -> Result<Vec<Drawn>, ProgramError> {
     // Values of about 1, by powers of two.
     let input = |vector: &Vector| {
         let magnitude = vector.range.magnitude();
@@ -149,8 +153,14 @@ pub(super) fn drawn(expression: &Expression, vectors: &[Vector]) -> Result<Vec<D
             Err(error) => refusal = Some(error.into()),
         }
     }
-    match RealCircuit::build(expression, &inputs) {
-        Ok(circuit) => all.push(of(Body::of_real(&circuit), circuit.reading())),
+    match RealCircuit::build(expression, &inputs, length) {
+        Ok(circuit) => {
+            let body = Body::of_real(&circuit);
+            if body.summed() > LARGEST_SUM {
+                return Err(ProgramError::Long { found: length, max: LARGEST_SUM });
+            }
+            all.push(of(body, circuit.reading()));
+        }
         Err(error) => refusal = refusal.or(Some(error.into())),
     }
     match refusal {
@@ -183,7 +193,8 @@ pub(super) fn approximate(drawn: &Drawn, demand: &Demand) -> Result<Candidate, P
     let plaintexts =
         Plaintexts::Approximate { scale_log2: Some(scale_log2), value_log2, error_log2: ANY_ERROR_LOG2 };
     // An addend of less depth is lifted by a division, which the only level of a chain without keys has not.
-    let request = request(body, plaintexts, body.sums_log2(), depth <= 1 && !body.is_mixed());
+    let needs_no_keys = depth <= 1 && !body.is_mixed() && body.summed() == 1;
+    let request = request(body, plaintexts, body.sums_log2(), needs_no_keys);
     let scheme = SchemeKind::Ckks;
     let found = at_scale(&request, scale_log2).or_else(|error| {
         // Less may do: the guess is a rough one.
@@ -228,7 +239,7 @@ fn request(body: &Body, plaintexts: Plaintexts, sums_log2: f64, is_without_keys:
     ChainRequest {
         plaintexts,
         depth: body.level_depth(),
-        slots: 1,
+        slots: body.summed().next_power_of_two(),
         sums_log2,
         key_switching: if is_without_keys { KeySwitching::Never } else { KeySwitching::Used },
         security: SecurityLevel::Bits128,
@@ -333,6 +344,8 @@ pub(super) fn result_error(drawn: &Drawn, bounds: &Bounds, length: usize) -> f64
     (bounds.error_log2 + amplification_log2(drawn, length)).exp2() + rounding(drawn, length)
 }
 
+/// Elements that are summed inside an expression: the slots of the largest ring.
+const LARGEST_SUM: usize = 1 << 15;
 /// Of approximate results, unless another is asked for.
 pub(super) const DEFAULT_PRECISION: f64 = 1e-6;
 /// The smallest ring, for the largest number of ciphertexts that may be summed.

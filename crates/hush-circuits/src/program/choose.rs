@@ -41,7 +41,7 @@ impl Plan {
         let mut deep = None;
         for scheme in schemes {
             let found = match scheme {
-                SchemeKind::Ckks => drawn(expression, vectors).and_then(|mut drawn| {
+                SchemeKind::Ckks => drawn(expression, vectors, demand.length).and_then(|mut drawn| {
                     let found = first(&drawn, demand).map(|candidate| vec![candidate]);
                     deep = drawn.pop();
                     found

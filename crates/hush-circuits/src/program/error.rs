@@ -50,6 +50,14 @@ pub enum ProgramError {
         "CKKS: the bound on the error grows beyond the values: what is repeated may multiply errors each time"
     )]
     Diverges,
+    /// More elements than a ciphertext holds, where they are summed inside an expression.
+    #[error("CKKS: functions inside an expression take vectors of {max} values at most, found {found}")]
+    Long {
+        /// Values found.
+        found: usize,
+        /// The most.
+        max: usize,
+    },
     /// Coefficients that are too far apart.
     #[error("CKKS: coefficients or values differ by more than 52 bits")]
     Spread,
@@ -85,6 +93,7 @@ impl ProgramError {
             Self::Spread => "HUSH-X024",
             Self::Approximate => "HUSH-X025",
             Self::Diverges => "HUSH-X026",
+            Self::Long { .. } => "HUSH-X027",
             Self::Tfhe(source) => source.code(),
             Self::Circuit(_) => "HUSH-X029",
             Self::Expression(source) => source.code(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One scheme over one chain, with the operations that a circuit takes from encoding to decoding.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hush_expr::Ratio;
@@ -133,6 +134,25 @@ impl Lane {
         }
     }
 
+    /// The evaluation keys that a circuit needs: Galois elements, 0 for relinearisation, with the highest level of each; none without keys.
+    pub fn key_levels(&self, circuit: &PlacedCircuit) -> BTreeMap<usize, Level> {
+        if self.is_without_keys() {
+            return BTreeMap::new();
+        }
+        let degree = self.chain().degree();
+        let (mut levels, own) = match self {
+            Self::Bootstrapped(lane) => {
+                (lane.bootstrapping.key_levels(), lane.bootstrapping.shape().output())
+            }
+            _ => (BTreeMap::from([(0, self.chain().top())]), self.chain().top()),
+        };
+        for element in circuit.rotations(degree) {
+            let highest = levels.entry(element).or_insert(own);
+            *highest = own.max(*highest);
+        }
+        levels
+    }
+
     /// The level at which the inputs of a circuit are encrypted.
     pub fn input_level(&self, circuit: &PlacedCircuit) -> Level {
         match self {
@@ -150,7 +170,11 @@ impl Lane {
         let level = self.input_level(circuit);
         let residues = |t: u64| -> Vec<i64> { values.iter().map(|v| centered(v.numerator(), t)).collect() };
         let doubles = || -> Vec<f64> {
-            let values: Vec<f64> = values.iter().map(Ratio::to_f64).collect();
+            let mut values: Vec<f64> = values.iter().map(Ratio::to_f64).collect();
+            // Sums of elements ask for a period; between its elements and its end values stand again as well.
+            if let Some(period) = circuit.period() {
+                values = values.iter().copied().cycle().take(period.slots.max(values.len())).collect();
+            }
             let count = self.slot_count().max(values.len());
             values.iter().copied().cycle().take(count).collect()
         };

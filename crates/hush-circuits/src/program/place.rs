@@ -71,6 +71,14 @@ pub(super) struct Rules<'a> {
     pub(super) boot: Boot,
     /// The cost of a product of operands at a level.
     pub(super) cost: &'a dyn Fn(Level) -> f64,
+    /// Rotations of a sum of elements, each as dear as a product.
+    pub(super) rotations: u32,
+}
+
+impl Rules<'_> {
+    fn total_cost(&self, level: Level) -> f64 {
+        f64::from(self.rotations) * (self.cost)(level)
+    }
 }
 
 impl Schedule {
@@ -215,6 +223,10 @@ impl<S> Search<'_, S> {
                 }
                 Op::Linear { terms, .. } => {
                     terms.iter().all(|term| ask(term.step, if term.is_whole { level } else { above }))
+                }
+                Op::Total(of) => {
+                    cost += self.rules.total_cost(above);
+                    ask(*of, if self.steps.is_masked() { above } else { level })
                 }
             };
             let passed = Some(Rc::new(Passed { level, is_raised, behind: label.passed.clone() }));

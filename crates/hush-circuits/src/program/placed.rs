@@ -5,7 +5,8 @@ use hush_expr::{Aggregate, Circuit, Ratio, Reading, RealCircuit, Step};
 use hush_ring::Level;
 
 use super::place::{Raise, Schedule};
-use super::steps::{Op, Steps};
+use super::steps::{Op, Period, Steps};
+use crate::sums::Window;
 
 /// What is evaluated.
 #[derive(Clone, Debug)]
@@ -80,6 +81,13 @@ impl Body {
     /// Whether values are about 1, or below, in every step.
     pub(super) fn keeps_small(&self) -> bool {
         matches!(self, Self::Real(steps) if steps.is_rounded)
+    }
+    /// Elements that must lie in one ciphertext, since they are summed on the way; 1 otherwise.
+    pub(super) fn summed(&self) -> usize {
+        match self {
+            Self::Exact(_) => 1,
+            Self::Real(steps) => steps.period.map_or(1, |period| period.length),
+        }
     }
     /// Whether something of less depth is added to something of more.
     pub(super) fn is_mixed(&self) -> bool {
@@ -168,6 +176,18 @@ impl PlacedCircuit {
             Body::Exact(_) => 0,
             Body::Real(steps) => steps.turns.iter().filter(|turn| turn.first <= step).count(),
         }
+    }
+    /// How elements lie in slots, where they are summed.
+    pub(super) fn period(&self) -> Option<Period> {
+        match &self.body {
+            Body::Exact(_) => None,
+            Body::Real(steps) => steps.period,
+        }
+    }
+    /// The Galois elements of the rotations in it, each once.
+    pub(super) fn rotations(&self, degree: usize) -> Vec<usize> {
+        let window = self.period().and_then(|period| Window::new(period.slots, 1, degree / 2).ok());
+        window.map_or_else(Vec::new, |window| window.galois_elements(degree))
     }
     /// The level at which inputs are encrypted, where it is not the top.
     pub(super) fn start(&self) -> Level {

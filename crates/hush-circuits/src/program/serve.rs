@@ -65,19 +65,17 @@ impl Lane {
         Ok(answers)
     }
 
-    /// The keys in the bytes of their objects: none, an object of a relinearisation key, or one of the evaluation keys of bootstrapping and one of the keys with which the
-    /// modulus is raised.
+    /// The keys in the bytes of their objects: none, an object of evaluation keys, or one of those of bootstrapping and one of the keys with which the modulus is raised.
     ///
     /// # Cost
     /// Masks are expanded: twice the bytes in memory.
     ///
     /// # Errors
     /// [`ServeError::Codec`] for bytes that are damaged, of another chain, or of other keys; [`ServeError::Circuit`] for another number of objects.
-    pub fn decode_keys(&self, objects: &[Vec<u8>]) -> Result<LaneKeys, ServeError> {
-        let chain = self.chain();
+    pub fn decode_keys(&self, circuit: &PlacedCircuit, objects: &[Vec<u8>]) -> Result<LaneKeys, ServeError> {
+        let (chain, levels) = (self.chain(), self.key_levels(circuit));
         Ok(match (self, objects) {
-            (Self::Bootstrapped(lane), [evaluation, encapsulation]) => {
-                let levels = lane.bootstrapping().key_levels();
+            (Self::Bootstrapped(_), [evaluation, encapsulation]) => {
                 let evaluation = UncheckedLeveledKeys::decode(evaluation)?.conform(chain, &levels)?;
                 let encapsulation = UncheckedEncapsulationKeys::decode(encapsulation)?.conform(chain)?;
                 LaneKeys::Bootstrapping(Box::new(BootstrapKeys { evaluation, encapsulation }))
@@ -85,7 +83,8 @@ impl Lane {
             (Self::Bootstrapped(_), _) => return Err(CircuitError::Shape.into()),
             (_, []) if self.is_without_keys() => LaneKeys::Leveled(EvaluationKeys::new()),
             (_, [keys]) => {
-                LaneKeys::Leveled(UncheckedEvaluationKeys::decode(keys)?.conform(chain, &[RELINEARISATION])?)
+                let elements: Vec<u32> = levels.keys().map(|&element| element as u32).collect();
+                LaneKeys::Leveled(UncheckedEvaluationKeys::decode(keys)?.conform(chain, &elements)?)
             }
             _ => return Err(CircuitError::Shape.into()),
         })
@@ -110,6 +109,3 @@ impl Lane {
         Ok(encode_leveled_with_meaning(self.chain(), self.answer_id(circuit), &[(&output, meaning)])?)
     }
 }
-
-/// The element that stands for the relinearisation key.
-const RELINEARISATION: u32 = 0;

@@ -17,8 +17,29 @@ pub(super) struct Term<S> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Op<S> {
     Input(usize),
-    Linear { constant: S, terms: Vec<Term<S>> },
+    Linear {
+        constant: S,
+        terms: Vec<Term<S>>,
+    },
     Product(usize, usize),
+    /// The sum of all elements, in every element.
+    Total(usize),
+}
+
+/// How the elements of a vector lie in slots, where they are summed: again and again, with a period that is a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Period {
+    /// Elements.
+    pub(super) length: usize,
+    /// Slots from one element to its copy.
+    pub(super) slots: usize,
+}
+
+impl Period {
+    /// Whether some slots of a period hold no element: they are cleared before a sum, which takes a level.
+    pub(super) fn is_masked(self) -> bool {
+        self.length < self.slots
+    }
 }
 
 /// A circuit in the coefficients of one scheme.
@@ -30,6 +51,8 @@ pub(super) struct Steps<S> {
     pub(super) turns: Vec<Turn>,
     /// Whether coefficients are rounded to doubles.
     pub(super) is_rounded: bool,
+    /// Where elements are summed.
+    pub(super) period: Option<Period>,
 }
 
 impl<S> Op<S> {
@@ -39,6 +62,7 @@ impl<S> Op<S> {
             Self::Input(_) => Vec::new(),
             Self::Linear { terms, .. } => terms.iter().map(|term| term.step).collect(),
             Self::Product(a, b) => vec![*a, *b],
+            Self::Total(of) => vec![*of],
         }
     }
 }
@@ -69,6 +93,11 @@ impl<S> Steps<S> {
         self.ops.iter().map(|op| matches!(op, Op::Product(..))).collect()
     }
 
+    /// Whether a sum of elements takes a level.
+    pub(super) fn is_masked(&self) -> bool {
+        self.period.is_some_and(Period::is_masked)
+    }
+
     /// Products one after the other, up to each step.
     pub(super) fn product_depths(&self) -> Vec<u32> {
         self.depths(|op| u32::from(matches!(op, Op::Product(..))), |_| 0)
@@ -77,7 +106,12 @@ impl<S> Steps<S> {
     /// Levels that each step lies below the inputs, where nothing is bootstrapped.
     pub(super) fn level_depths(&self) -> Vec<u32> {
         let of_term = |term: &Term<S>| u32::from(!term.is_whole);
-        self.depths(|op| u32::from(matches!(op, Op::Product(..))), of_term)
+        let of_op = |op: &Op<S>| match op {
+            Op::Product(..) => 1,
+            Op::Total(_) => u32::from(self.is_masked()),
+            _ => 0,
+        };
+        self.depths(of_op, of_term)
     }
 
     fn depths(&self, of_op: impl Fn(&Op<S>) -> u32, of_term: impl Fn(&Term<S>) -> u32) -> Vec<u32> {
@@ -113,6 +147,7 @@ impl Steps<i64> {
             magnitudes_log2: circuit.ranges().iter().map(|range| range.magnitude().log2()).collect(),
             turns: Vec::new(),
             is_rounded: false,
+            period: None,
         }
     }
 }
@@ -144,11 +179,13 @@ impl Steps<f64> {
             Step::Product(a, b) => Op::Product(*a, *b),
         };
         let ops = circuit.steps().iter().map(op).collect();
-        Self { ops, magnitudes_log2, turns: Vec::new(), is_rounded: false }
+        Self { ops, magnitudes_log2, turns: Vec::new(), is_rounded: false, period: None }
     }
 
     /// Of a circuit with real coefficients.
     pub(super) fn real(circuit: &RealCircuit) -> Self {
+        let length = circuit.length();
+        let has_totals = circuit.steps().iter().any(|step| matches!(step, RealStep::Total(_)));
         let term =
             |&(step, coefficient): &(usize, f64)| Term { step, coefficient, is_whole: is_whole(coefficient) };
         let op = |step: &RealStep| match step {
@@ -157,12 +194,14 @@ impl Steps<f64> {
                 Op::Linear { constant: *constant, terms: terms.iter().map(term).collect() }
             }
             RealStep::Product(a, b) => Op::Product(*a, *b),
+            RealStep::Total(of) => Op::Total(*of),
         };
         Self {
             ops: circuit.steps().iter().map(op).collect(),
             magnitudes_log2: circuit.ranges().iter().map(|range| range.magnitude().log2()).collect(),
             turns: circuit.turns().to_vec(),
             is_rounded: true,
+            period: has_totals.then(|| Period { length, slots: length.next_power_of_two() }),
         }
     }
 }

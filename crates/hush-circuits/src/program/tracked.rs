@@ -11,10 +11,12 @@ use std::rc::Rc;
 use hush_params::noise::add_phase_log2;
 use hush_ring::Level;
 
+use super::steps::Period;
 use super::walk::Machine;
 use crate::CircuitError;
-use crate::noise::{CkksNoise, SlotNoise};
+use crate::noise::{CircuitNoise, CkksNoise, SlotNoise};
 use crate::polynomial::Arithmetic;
+use crate::sums::Window;
 
 /// The error of a value, and what its turn added.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +75,13 @@ impl Machine for Tracked<'_> {
     }
     fn is_within(&self, a: &TrackedNoise, limit_log2: f64) -> bool {
         self.noise.error_log2(&a.all) <= limit_log2
+    }
+    fn total(&self, a: &TrackedNoise, period: Period) -> Result<TrackedNoise, CircuitError> {
+        let window = Window::new(period.slots, 1, self.noise.degree() / 2)?;
+        a.try_map(|noise| {
+            let masked = if period.is_masked() { self.noise.masked(*noise)? } else { *noise };
+            Ok(window.noise(&self.noise, masked))
+        })
     }
     fn turn_start(&self, a: &TrackedNoise) -> TrackedNoise {
         let own = a.all.with_value(add_phase_log2(a.all.value_log2(), self.noise.error_log2(&a.all)));

@@ -6,13 +6,15 @@ use std::rc::Rc;
 use hush_expr::Turn;
 use hush_ring::Level;
 use hush_schemes::SchemeError;
-use hush_schemes::ckks::CkksCiphertext;
+use hush_schemes::ckks::{CkksCiphertext, Complex};
 
 use super::place::{Raise, Schedule};
-use super::steps::{Op, Steps, Term};
+use super::steps::{Op, Period, Steps, Term};
 use crate::CircuitError;
+use crate::SlotScheme;
 use crate::noise::{BfvNoise, BgvNoise, LevelNoise};
 use crate::polynomial::{Arithmetic, Counted, InvariantArithmetic, ModularArithmetic, RealArithmetic};
+use crate::sums::Window;
 
 /// What circuits ask beyond the arithmetic of polynomials.
 pub(super) trait Machine: Arithmetic {
@@ -31,6 +33,11 @@ pub(super) trait Machine: Arithmetic {
     fn margin_bits(&self, a: &Self::Value) -> f64 {
         let _ = a;
         f64::INFINITY
+    }
+    /// The sum of the elements in a period, in every slot, of a divided value: a level below if others are cleared first.
+    fn total(&self, a: &Self::Value, period: Period) -> Result<Self::Value, CircuitError> {
+        let _ = (a, period);
+        Err(CircuitError::Shape)
     }
     /// A value that a turn starts from, where errors are followed.
     fn turn_start(&self, a: &Self::Value) -> Self::Value {
@@ -99,6 +106,7 @@ pub(super) fn walk<M: Machine>(
             }
             Op::Linear { constant, terms } => walk.linear(place, *constant, terms)?,
             Op::Product(a, b) => walk.product(place, *a, *b)?,
+            Op::Total(of) => walk.total(place, *of)?,
         }
         walk.end_turn(place)?;
         if let Some(raise) = raises.next_if(|raise| raise.after == place) {
@@ -195,6 +203,16 @@ impl<'a, M: Machine> Walk<'a, M> {
             self.machine.product(&left, &right)?
         };
         self.keep_undivided(place, product);
+        Ok(())
+    }
+
+    fn total(&mut self, place: usize, of: usize) -> Result<(), CircuitError> {
+        let Some(period) = self.steps.period else { return Err(CircuitError::Shape) };
+        let own = self.level(place);
+        let level = if period.is_masked() { self.schedule.above(own) } else { own };
+        let value = self.machine.lowered(&*self.value(of)?, level)?;
+        let total = self.machine.total(&value, period)?;
+        self.entries[place].divided = Some(self.watched(place, total));
         Ok(())
     }
 
@@ -343,6 +361,16 @@ impl Machine for RealArithmetic<'_> {
     fn multiple(&self, a: &CkksCiphertext, factor: f64) -> CkksCiphertext {
         // Whole and below 2^53, by the plan.
         if factor == 1.0 { a.clone() } else { self.scheme.mul_integer(a, factor as i64) }
+    }
+    fn total(&self, a: &CkksCiphertext, period: Period) -> Result<CkksCiphertext, CircuitError> {
+        let slots = self.scheme.slot_count();
+        let window = Window::new(period.slots, 1, slots)?;
+        if !period.is_masked() {
+            return window.sum(self.scheme, a, self.keys);
+        }
+        let element = |slot: usize| f64::from(u8::from(slot % period.slots < period.length));
+        let mask: Vec<Complex> = (0..slots).map(|slot| Complex { re: element(slot), im: 0.0 }).collect();
+        window.sum(self.scheme, &self.scheme.mul_clear(a, &mask)?, self.keys)
     }
 }
 

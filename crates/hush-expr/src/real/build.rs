@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::gather::gathered;
 use super::slopes;
 use super::{Enclosure, RealCircuit, RealStep, Turn, is_whole};
 use crate::circuit::{Aggregate, Reading};
@@ -66,10 +67,13 @@ enum Key {
     Input(usize),
     Linear(u64, Vec<(usize, u64)>),
     Product(usize, usize),
+    Total(usize),
 }
 
 struct Builder<'a> {
     inputs: &'a [Input],
+    /// Elements of a vector.
+    length: usize,
     steps: Vec<RealStep>,
     ranges: Vec<Enclosure>,
     /// Levels that a step lies below the inputs, as long as nothing is bootstrapped.
@@ -80,9 +84,14 @@ struct Builder<'a> {
     turns: Vec<Turn>,
 }
 
-pub(super) fn build(expression: &Expression, inputs: &[Input]) -> Result<RealCircuit, ExprError> {
+pub(super) fn build(
+    expression: &Expression,
+    inputs: &[Input],
+    length: usize,
+) -> Result<RealCircuit, ExprError> {
     let mut builder = Builder {
         inputs,
+        length,
         steps: Vec::new(),
         ranges: Vec::new(),
         depths: Vec::new(),
@@ -93,9 +102,11 @@ pub(super) fn build(expression: &Expression, inputs: &[Input]) -> Result<RealCir
     let (value, aggregate) = match expression.root() {
         Node::Call { function, arguments, .. } => {
             let aggregate = if *function == Function::Mean { Aggregate::Mean } else { Aggregate::Sum };
-            (builder.product(arguments)?, Some(aggregate))
+            let inside = arguments.iter().map(|argument| gathered(argument, length, &mut Vec::new()));
+            let inside = inside.map(|inside| Ok(inside?.0)).collect::<Result<Vec<_>, ExprError>>()?;
+            (builder.product(&inside)?, Some(aggregate))
         }
-        node => (builder.sum(node)?, None),
+        node => (builder.sum(&gathered(node, length, &mut Vec::new())?.0)?, None),
     };
     let constant = finite(value.constant)?;
     // The constant is the owner's to add.
@@ -110,9 +121,8 @@ pub(super) fn build(expression: &Expression, inputs: &[Input]) -> Result<RealCir
 impl Builder<'_> {
     fn sum(&mut self, node: &Node) -> Result<Sum, ExprError> {
         Ok(match node {
-            Node::Call { function, position, .. } => {
-                return Err(ExprError::Aggregate { position: *position, function: function.name() });
-            }
+            // Gathered, every function is a mean.
+            Node::Call { arguments, .. } => self.mean(arguments)?,
             Node::Gate(gate) => return Err(gate.refused()),
             Node::Local(index) => self.locals[*index].clone(),
             Node::Name(index) => self.input(*index)?,
@@ -171,6 +181,20 @@ impl Builder<'_> {
             factors.push(self.times(&a, &b)?);
         }
         Ok(factors.pop().unwrap_or_else(|| Sum::constant(1.0)))
+    }
+
+    fn mean(&mut self, arguments: &[Node]) -> Result<Sum, ExprError> {
+        let of = self.product(arguments)?;
+        if of.terms.is_empty() {
+            return Ok(of);
+        }
+        let (place, unit) = self.factor(&of)?;
+        let count = self.length.max(1) as f64;
+        let range = self.ranges[place].times(Enclosure::point(count));
+        let depth = self.depths[place] + u32::from(!self.length.is_power_of_two());
+        let total = self.push(Key::Total(place), RealStep::Total(place), (depth, range))?;
+        let mean = self.single(total, normal(unit / count)?);
+        Ok(Sum { range: mean.range.meet(of.range), ..mean })
     }
 
     fn power(&mut self, base: &Sum, exponent: u32) -> Result<Sum, ExprError> {
@@ -352,7 +376,9 @@ impl Builder<'_> {
 
     /// A state as one step, if it has a product in it.
     fn settled(&mut self, state: Sum) -> Result<Sum, ExprError> {
-        let has_product = state.terms.keys().any(|&place| matches!(self.steps[place], RealStep::Product(..)));
+        let is_made =
+            |place: &usize| matches!(self.steps[*place], RealStep::Product(..) | RealStep::Total(_));
+        let has_product = state.terms.keys().any(is_made);
         if !has_product {
             return Ok(state);
         }
@@ -425,6 +451,7 @@ impl Builder<'_> {
                 terms: terms.into_iter().map(|(at, c)| (moved[at], c)).collect(),
             },
             RealStep::Product(a, b) => RealStep::Product(moved[a], moved[b]),
+            RealStep::Total(of) => RealStep::Total(moved[of]),
         };
         let stays = |place: &usize| needed[*place];
         let turn = |turn: Turn| Turn {
@@ -456,7 +483,13 @@ impl Builder<'_> {
             .collect();
         let fraction = |value: f64| Ratio::from_f64(value).ok_or_else(beyond);
         let (factor, constant) = (fraction(factor)?, fraction(constant)?);
-        Ok(RealCircuit { steps, ranges, turns, reading: Reading { factor, constant, aggregate } })
+        Ok(RealCircuit {
+            steps,
+            ranges,
+            turns,
+            reading: Reading { factor, constant, aggregate },
+            length: self.length,
+        })
     }
 }
 

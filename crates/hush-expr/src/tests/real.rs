@@ -8,7 +8,7 @@ fn unit_input(low: &str, high: &str) -> Input {
 }
 
 fn real(text: &str, inputs: &[Input]) -> Result<RealCircuit, ExprError> {
-    RealCircuit::build(&Expression::parse(text).unwrap(), inputs)
+    RealCircuit::build(&Expression::parse(text).unwrap(), inputs, 1)
 }
 
 /// Runs a circuit step by step; `shifts` are added to steps as they are computed.
@@ -21,6 +21,7 @@ fn run_real(circuit: &RealCircuit, encrypted: &[f64], shifts: &[(usize, f64)]) -
                 terms.iter().fold(*constant, |sum, (place, c)| sum + c * values[*place])
             }
             RealStep::Product(a, b) => values[*a] * values[*b],
+            RealStep::Total(_) => unreachable!("no means here"),
         };
         let shift = shifts.iter().find(|(shifted, _)| *shifted == place).map_or(0.0, |(_, shift)| *shift);
         values.push(value + shift);
@@ -133,6 +134,7 @@ fn a_coefficient_takes_no_level_where_it_need_not() {
                     terms.iter().map(|&(at, c)| depths[at] + usize::from(!is_whole(c))).max().unwrap()
                 }
                 RealStep::Product(a, b) => 1 + depths[*a].max(depths[*b]),
+                RealStep::Total(of) => depths[*of],
             };
             depths.push(own);
         }
@@ -197,4 +199,112 @@ fn what_is_wrong_with_a_repetition_is_said_with_its_place() {
     assert!(matches!(wild, ExprError::TooLarge { .. }));
     // A state is not seen outside, nor by the starts.
     assert_eq!(Expression::parse("repeat(2, z := z, z*z) + z").unwrap().names(), ["z"]);
+}
+
+/// Runs a circuit on vectors; `shifts` are added to every element of a step.
+fn run_vectors(circuit: &RealCircuit, encrypted: &[Vec<f64>], shifts: &[(usize, Vec<f64>)]) -> Vec<Vec<f64>> {
+    let length = encrypted[0].len();
+    let mut values: Vec<Vec<f64>> = Vec::new();
+    for (place, step) in circuit.steps().iter().enumerate() {
+        let mut value: Vec<f64> = match step {
+            RealStep::Total(of) => vec![values[*of].iter().sum(); length],
+            RealStep::Input(input) => encrypted[*input].clone(),
+            RealStep::Linear { constant, terms } => (0..length)
+                .map(|at| terms.iter().fold(*constant, |sum, (place, c)| sum + c * values[*place][at]))
+                .collect(),
+            RealStep::Product(a, b) => (0..length).map(|at| values[*a][at] * values[*b][at]).collect(),
+        };
+        if let Some((_, shift)) = shifts.iter().find(|(shifted, _)| *shifted == place) {
+            value.iter_mut().zip(shift).for_each(|(value, shift)| *value += shift);
+        }
+        values.push(value);
+    }
+    values
+}
+
+/// Repetitions with means, for values from 1/4 to 3/4.
+const MEANS: [&str; 10] = [
+    "repeat(6, w := 0, w - mean((w*x - y)*x))",
+    "repeat(4, w := x, w - mean((w*x - y)*x))",
+    "repeat(5, a := 0, b := 1, a - mean(a + b*x - y)/2, b - mean((a + b*x - y)*x)/2)",
+    "repeat(3, z := x, z - mean(z) + y*mean(z^2))",
+    "repeat(4, z := x, (z + mean(z*y))/2)",
+    "x - mean(x)",
+    "repeat(3, s := 1/2, t := x, mean(s*t)/2, t - s*t)",
+    "repeat(2, z := x, repeat(2, w := z, w - mean(w)/2) + y/4)",
+    "repeat(2, z := x, y*repeat(2, w := z, w - mean(w)/2))",
+    "repeat(3, w := 0, w + sum((y - w*x)*x)/20)",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Values are what the text means, within the ranges, and errors of every element for itself move states no more than the derivatives say.
+    #[test]
+    fn means_are_over_all_elements(
+        which in 0..MEANS.len(),
+        columns in proptest::collection::vec(proptest::collection::vec(0.25..0.75_f64, 5), 2),
+        signs in proptest::collection::vec(any::<bool>(), 64),
+    ) {
+        let text = MEANS[which];
+        let expression = Expression::parse(text).unwrap();
+        let names = expression.names().len();
+        let inputs = vec![unit_input("0.25", "0.75"); names];
+        let circuit = RealCircuit::build(&expression, &inputs, 5).unwrap();
+        let values = run_vectors(&circuit, &columns[..names], &[]);
+        let exact: Vec<Vec<Ratio>> = columns[..names]
+            .iter()
+            .map(|column| column.iter().map(|&value| Ratio::from_f64(value).unwrap()).collect())
+            .collect();
+        let vectors: Vec<&[Ratio]> = exact.iter().map(Vec::as_slice).collect();
+        let expected = expression.values(&vectors).unwrap();
+        for (found, expected) in values.last().unwrap().iter().zip(&expected) {
+            let found = circuit.reading().result(&Ratio::from_f64(*found).unwrap(), 1).to_f64();
+            prop_assert!((found - expected.to_f64()).abs() < 1e-9, "{}: {} {}", text, found, expected.to_f64());
+        }
+        for (value, range) in values.iter().zip(circuit.ranges()) {
+            let slack = 1e-9 * (1.0 + range.magnitude());
+            let is_within = |value: &f64| *value >= range.low() - slack && *value <= range.high() + slack;
+            prop_assert!(value.iter().all(is_within), "{}: {:?} {:?}", text, value, range);
+        }
+        for turn in circuit.turns() {
+            let mut signs = signs.iter().cycle();
+            let shifts: Vec<(usize, Vec<f64>)> = turn
+                .starts
+                .iter()
+                .filter(|(place, _)| *place < turn.first)
+                .map(|&(place, limit)| {
+                    let of_element = |_| if *signs.next().unwrap() { 0.5 } else { -0.5 } * limit.exp2();
+                    (place, (0..5).map(of_element).collect())
+                })
+                .collect();
+            let shifted = run_vectors(&circuit, &columns[..names], &shifts);
+            let moved = |place: usize| {
+                shifted[place].iter().zip(&values[place]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+            };
+            let within = turn.starts.iter().all(|&(start, limit)| moved(start) <= limit.exp2());
+            for (state, slopes) in &turn.states {
+                let bound: f64 = slopes.iter().map(|&(start, slope)| slope * moved(start)).sum();
+                let slack = 1e-9 * (1.0 + circuit.ranges()[*state].magnitude());
+                prop_assert!(!within || moved(*state) <= bound + slack, "{}: {} {}", text, moved(*state), bound);
+            }
+        }
+    }
+}
+
+/// What is added to a mean goes into it, where it is the same for every element, and nowhere else.
+#[test]
+fn a_step_of_gradient_descent_shrinks_errors() {
+    let slopes = |text: &str| {
+        let inputs = vec![unit_input("0.5", "1"); 2];
+        let circuit = RealCircuit::build(&Expression::parse(text).unwrap(), &inputs, 8).unwrap();
+        let turn = circuit.turns().last().unwrap().clone();
+        let (state, slopes) = turn.states[0].clone();
+        // By the state before, which is the first step of the turn's starts that is no vector.
+        let before = slopes.iter().filter(|(at, _)| !matches!(circuit.steps()[*at], RealStep::Input(_)));
+        (before.map(|(_, slope)| slope).sum::<f64>(), state)
+    };
+    // |1 − x²| is 3/4 at most; left outside, 1 and x² would add.
+    assert!(slopes("repeat(3, w := 0, w - mean((w*x - y)*x))").0 < 0.76);
+    assert!(slopes("repeat(3, w := y, w - mean((w*x - y)*x))").0 > 1.5);
 }

@@ -46,7 +46,7 @@ fn run(
         is_float: true,
     };
     let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
-    let drawn = drawn(&expression, &vectors).unwrap().pop().unwrap();
+    let drawn = drawn(&expression, &vectors, length).unwrap().pop().unwrap();
     let circuit = placed(lane, &drawn).unwrap();
     let bounds = lane.bounds(&circuit, 0.0).unwrap();
     assert!(bounds.margin_bits > 0.0, "{text}: {}", bounds.margin_bits);
@@ -62,12 +62,13 @@ fn run(
     else {
         panic!("doubles")
     };
-    let error = |(slot, found): (usize, &f64)| {
-        let values: Vec<Ratio> = columns.iter().map(|column| ratio(column[slot])).collect();
-        let expected = expression.value_at(&values).unwrap();
-        (&circuit.result(&ratio(*found), 1) - &expected).abs().to_f64()
-    };
-    let worst = found.iter().take(length).enumerate().map(error).fold(0.0, f64::max);
+    let columns: Vec<Vec<Ratio>> =
+        columns.iter().map(|column| column.iter().map(|&value| ratio(value)).collect()).collect();
+    let vectors: Vec<&[Ratio]> = columns.iter().map(Vec::as_slice).collect();
+    let expected = expression.values(&vectors).unwrap();
+    let error =
+        |(found, expected): (&f64, &Ratio)| (&circuit.result(&ratio(*found), 1) - expected).abs().to_f64();
+    let worst = found.iter().zip(&expected).map(error).fold(0.0, f64::max);
     assert!(worst <= bound, "{text}: off by {worst:e}, bound {bound:e}, {draw}");
     let raised = circuit.raises().iter().map(|raise| raise.steps.len()).sum();
     (raised, worst, bound)
@@ -102,6 +103,50 @@ fn what_is_deeper_than_the_chain_is_evaluated_within_its_bound() {
     }
 }
 
+/// Means inside: of as many elements as there are slots, of fewer, and of no power of two.
+#[test]
+fn means_inside_expressions_are_over_the_elements_alone() {
+    let lane = lane(6);
+    let secret = ChainSecret::generate(lane.chain()).unwrap();
+    let slots = lane.slot_count();
+    for (text, ranges, length) in [
+        ("x - mean(x)", vec![(2.0, 3.0)], slots),
+        ("x*mean(x*y) + sum(y)/100", vec![(-1.0, 1.0), (0.5, 1.0)], slots / 4),
+        ("(x - mean(x))^2 - mean((x - mean(x))^2)", vec![(-1.0, 1.0)], 11),
+        ("dot(x, y)*x", vec![(-1.0, 1.0), (0.5, 1.0)], 1),
+        // A model of one weight, and of two, by gradient descent.
+        ("repeat(12, w := 0, w - mean((w*x - y)*x))", vec![(0.5, 1.0), (0.0, 1.0)], 100),
+        (
+            "repeat(6, a := 0, b := 0, a - mean(a + b*x - y)/2, b - mean((a + b*x - y)*x)/2)",
+            vec![(-1.0, 1.0), (-1.0, 1.0)],
+            slots / 2,
+        ),
+        (
+            "repeat(5, w := 0, w + mean((y - (0.5 + 0.197*(w*x) - 0.004*(w*x)^3))*x))",
+            vec![(-1.0, 1.0), (0.0, 1.0)],
+            60,
+        ),
+    ] {
+        let expression = Expression::parse(text).unwrap();
+        let vector = |&(low, high): &(f64, f64)| Vector {
+            unit: Ratio::one(),
+            range: Interval::new(Ratio::from_f64(low).unwrap(), Ratio::from_f64(high).unwrap()),
+            is_float: true,
+        };
+        let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
+        let drawn = drawn(&expression, &vectors, length).unwrap().pop().unwrap();
+        let circuit = placed(&lane, &drawn).unwrap();
+        let Lane::Bootstrapped(own) = &lane else { panic!("a lane that bootstraps") };
+        let levels = lane.key_levels(&circuit);
+        assert!(levels.len() >= own.bootstrapping().key_levels().len());
+        let evaluation = secret.evaluation_keys_up_to(&levels).unwrap();
+        let encapsulation = secret.encapsulation_keys().unwrap();
+        let keys = LaneKeys::Bootstrapping(Box::new(BootstrapKeys { evaluation, encapsulation }));
+        let (_, _, bound) = run(&lane, &secret, &keys, text, (&ranges, length));
+        assert!(bound < 0.05, "{text}: {bound:e}");
+    }
+}
+
 /// What stands behind short vectors stays within the bounds as well: as zeros these would grow beyond any modulus.
 #[test]
 fn slots_behind_short_vectors_spoil_nothing() {
@@ -122,7 +167,7 @@ fn errors_that_a_turn_shrinks_do_not_grow() {
         let expression = Expression::parse(&text).unwrap();
         let range = Interval::new(Ratio::from_f64(0.25).unwrap(), Ratio::from_f64(0.75).unwrap());
         let vector = Vector { unit: Ratio::one(), range, is_float: true };
-        let drawn = drawn(&expression, &[vector]).unwrap().pop().unwrap();
+        let drawn = drawn(&expression, &[vector], 1).unwrap().pop().unwrap();
         lane.bounds(&placed(&lane, &drawn).unwrap(), 0.0).map(|bounds| bounds.error_log2)
     };
     // The same turn, once more often: no more error.
@@ -140,7 +185,7 @@ fn what_has_no_bounds_is_refused() {
     let range = Interval::new(Ratio::from_f64(0.1).unwrap(), Ratio::from_f64(0.9).unwrap());
     let vector = Vector { unit: Ratio::one(), range, is_float: true };
     let drawn = |text: &str| {
-        let drawn = drawn(&Expression::parse(text).unwrap(), std::slice::from_ref(&vector));
+        let drawn = drawn(&Expression::parse(text).unwrap(), std::slice::from_ref(&vector), 1);
         drawn.map(|mut all| all.pop().unwrap())
     };
     // Values without bounds.

@@ -3,7 +3,7 @@
 
 use hush_testkit::Draw;
 
-use super::super::steps::Term;
+use super::super::steps::{Period, Term};
 use super::*;
 
 const BOOT: Boot = Boot { input: Level(2), output: Level(5), cost: 100.0, headroom_log2: 0, largest_up: 4 };
@@ -24,8 +24,14 @@ fn drawn(draw: &mut Draw, count: usize) -> Steps<f64> {
         };
         let (a, b) = (pick(&mut unused), pick(&mut unused));
         unused.retain(|&step| step != a && step != b);
-        ops.push(match draw.below(4) {
+        let kinds = if place < count { 5 } else { 4 };
+        ops.push(match draw.below(kinds) {
             0 | 1 => Op::Product(a.min(b), a.max(b)),
+            4 => {
+                // Only one of the two is used.
+                unused.extend((b != a).then_some(b));
+                Op::Total(a)
+            }
             kind => {
                 let term = |step, is_whole| Term { step, coefficient: 1.0, is_whole };
                 let mut terms = vec![term(a, kind == 2), term(b, draw.below(2) == 0)];
@@ -36,7 +42,9 @@ fn drawn(draw: &mut Draw, count: usize) -> Steps<f64> {
         unused.push(place);
     }
     let magnitudes_log2 = (0..ops.len()).map(|_| if draw.below(3) == 0 { 1.5 } else { 0.0 }).collect();
-    Steps { ops, magnitudes_log2, turns: Vec::new(), is_rounded: true }
+    let length = 6 + 2 * draw.below(2);
+    let period = Some(Period { length, slots: 8 });
+    Steps { ops, magnitudes_log2, turns: Vec::new(), is_rounded: true, period }
 }
 
 /// The cost of a set of bootstrapped steps; `None` where something has no level.
@@ -52,6 +60,7 @@ fn cost_of(steps: &Steps<f64>, raised: impl Fn(usize) -> bool, rules: &Rules<'_>
             Op::Linear { terms, .. } => {
                 terms.iter().map(|term| after[term.step] - i32::from(!term.is_whole)).min()?
             }
+            Op::Total(of) => after[*of] - i32::from(steps.is_masked()),
         };
         if level < least || (raised(place) && level < least_before(place)) {
             return None;
@@ -75,6 +84,10 @@ fn cost_of(steps: &Steps<f64>, raised: impl Fn(usize) -> bool, rules: &Rules<'_>
             Op::Linear { terms, .. } => terms.iter().for_each(|term| {
                 needs[term.step] = needs[term.step].max(own + i32::from(!term.is_whole));
             }),
+            Op::Total(of) => {
+                cost += f64::from(rules.rotations) * (rules.cost)(Level(own as u8 + 1));
+                needs[*of] = needs[*of].max(own + i32::from(steps.is_masked()));
+            }
         }
     }
     Some(cost)
@@ -95,6 +108,7 @@ fn check_levels(steps: &Steps<f64>, schedule: &Schedule) {
         match op {
             Op::Input(_) => assert!(own <= schedule.start),
             Op::Product(a, b) => [*a, *b].into_iter().for_each(|step| above(step, 1)),
+            Op::Total(of) => above(*of, u8::from(steps.is_masked())),
             Op::Linear { terms, .. } => {
                 terms.iter().for_each(|term| above(term.step, u8::from(!term.is_whole)))
             }
@@ -121,8 +135,12 @@ fn no_placement_of_a_small_circuit_is_cheaper() {
     for case in 0..400 {
         let steps = drawn(&mut draw, 5 + case % 6);
         let count = steps.ops.len();
-        let rules =
-            Rules { least: Level((case % 3) as u8), boot: BOOT, cost: &|level| 1.0 + f64::from(level.0) };
+        let rules = Rules {
+            least: Level((case % 3) as u8),
+            boot: BOOT,
+            cost: &|level| 1.0 + f64::from(level.0),
+            rotations: 3,
+        };
         let inner = 1_u32 << (count - 1);
         let all = (0..inner).filter_map(|set| cost_of(&steps, |step| set >> step & 1 == 1, &rules));
         let best = all.fold(f64::INFINITY, f64::min);
@@ -148,8 +166,14 @@ fn a_chain_is_bootstrapped_every_time_that_its_levels_are_used_up() {
     let count = 30;
     let mut ops = vec![Op::Input(0)];
     ops.extend((0..count).map(|place| Op::Product(0, place)));
-    let steps = Steps { ops, magnitudes_log2: vec![0.0; count + 1], turns: Vec::new(), is_rounded: true };
-    let rules = Rules { least: Level(0), boot: BOOT, cost: &|_| 1.0 };
+    let steps = Steps {
+        ops,
+        magnitudes_log2: vec![0.0; count + 1],
+        turns: Vec::new(),
+        is_rounded: true,
+        period: None,
+    };
+    let rules = Rules { least: Level(0), boot: BOOT, cost: &|_| 1.0, rotations: 0 };
     let schedule = Schedule::cheapest(&steps, &rules).unwrap();
     // Of 30 levels the last 5 need no more, and 3 are between two bootstrappings.
     assert_eq!(in_all(&schedule).len(), (count - 5_usize).div_ceil(3));
@@ -175,8 +199,9 @@ fn what_can_wait_for_another_is_bootstrapped_with_it() {
     }
     ops.push(Op::Product(24, 25));
     let count = ops.len();
-    let steps = Steps { ops, magnitudes_log2: vec![0.0; count], turns: Vec::new(), is_rounded: true };
-    let rules = Rules { least: Level(0), boot: BOOT, cost: &|_| 1.0 };
+    let steps =
+        Steps { ops, magnitudes_log2: vec![0.0; count], turns: Vec::new(), is_rounded: true, period: None };
+    let rules = Rules { least: Level(0), boot: BOOT, cost: &|_| 1.0, rotations: 0 };
     let schedule = Schedule::cheapest(&steps, &rules).unwrap();
     check_levels(&steps, &schedule);
     assert!(schedule.raises.iter().any(|raise| raise.steps.len() == 2), "{:?}", schedule.raises);
