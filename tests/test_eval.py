@@ -150,6 +150,25 @@ def test_repetitions_in_every_scheme(hush):
     assert all(abs(float(found) - a**1000) < 1e-6 for found, a in zip(results(done), x, strict=True))
 
 
+def test_models_by_gradient_descent(hush):
+    """Means inside repetitions, of a number of elements that is no power of two; deviations from a mean."""
+    draw = random.Random(8)
+    x = [draw.randrange(-100, 101) / 100 for _ in range(300)]
+    y = [round(0.4 * a + 0.2 + draw.uniform(-0.1, 0.1), 3) for a in x]
+    done = hush("eval", "x - mean(x)", *given(x=x), "--scheme", "ckks", "--verify", "--format", "csv")
+    mean = sum(x) / len(x)
+    assert all(abs(float(found) - (a - mean)) < 1e-6 for found, a in zip(results(done), x, strict=True))
+    text = "mean(repeat(3, b := 0, a := 0, b - mean((a + b*x - y)*x), a - mean(a + b*x - y)))"
+    done = hush("eval", text, *given(x=x, y=y), "--scheme", "ckks", "--precision", "1e-3", "--verify", "--format", "csv")
+    a = b = 0.0
+    for _ in range(3):
+        rests = [a + b * u - v for u, v in zip(x, y)]
+        a, b = a - sum(rests) / len(x), b - sum(rest * u for rest, u in zip(rests, x)) / len(x)
+    assert len(results(done)) == 1 and abs(float(results(done)[0]) - b) < 1e-3
+    refused = hush("eval", "x - mean(x)", "--x", ",".join(["1", "2"] * 20000), "--scheme", "ckks", status=3)
+    assert refused.stderr.startswith("HUSH-X027") and refused.stdout == ""
+
+
 def check_deep(hush, count, precision, set_name):
     """More turns than any chain has levels."""
     draw = random.Random(6)

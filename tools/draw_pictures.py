@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-from pictures import architecture, bars, capture, codewords, curves, flags, hidden, levels, matching, ranks, sides
+from pictures import architecture, bars, capture, codewords, curves, flags, hidden, levels, matching, ranks, sides, turns
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -48,6 +48,7 @@ def pictures() -> dict[str, str]:
         "architecture.svg": architecture.draw(architecture.edges(ROOT)),
         "conditions-without-keys.svg": flags.draw(),
         "bootstrapping.svg": levels.draw(),
+        "deep-program.svg": turns.draw(),
         "codewords.svg": codewords.draw(),
         "hidden-constants.svg": hidden.draw(),
         "ranks.svg": ranks.draw(),

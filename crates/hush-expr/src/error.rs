@@ -154,7 +154,9 @@ impl ExprError {
     /// The ways out.
     pub fn ways_out(&self) -> &'static str {
         match self {
-            Self::Aggregate { .. } => "evaluate the parts one by one and combine the results",
+            Self::Aggregate { .. } => {
+                "evaluate the parts one by one and combine the results; or --scheme ckks, which takes functions inside sums and products"
+            }
             Self::Arguments { .. } | Self::Function { .. } => {
                 "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z); repeat(8, z := x, z^2/2 + x)"
             }

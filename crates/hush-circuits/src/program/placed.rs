@@ -166,6 +166,10 @@ impl PlacedCircuit {
     pub fn depth(&self) -> u32 {
         self.body.product_depth()
     }
+    /// Levels one after the other that it would take without bootstrapping.
+    pub fn levels(&self) -> u32 {
+        self.body.level_depth()
+    }
     /// Bootstrappings, in their order.
     pub fn raises(&self) -> &[Raise] {
         &self.schedule.raises

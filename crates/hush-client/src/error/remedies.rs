@@ -173,6 +173,9 @@ fn program(error: &ProgramError) -> Vec<Remedy> {
         ProgramError::Diverges => {
             vec!["fewer repetitions".into(), "narrower ranges of the vectors".into()]
         }
+        ProgramError::Long { .. } => {
+            vec!["fewer values".into(), "the function as the whole expression, which takes any number".into()]
+        }
         ProgramError::Precision { .. } => vec![Remedy::LooserPrecision, Remedy::Exact],
         ProgramError::Spread => vec!["scale the vectors".into(), Remedy::Exact],
         ProgramError::WideInteger { .. } => {
