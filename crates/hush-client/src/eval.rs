@@ -140,7 +140,9 @@ pub struct IntegerAccount {
 pub struct BootstrapAccount {
     /// The parameter set.
     pub set: &'static str,
-    /// Levels that a bootstrapping gives for products.
+    /// Levels one after the other that the program takes.
+    pub needed: u32,
+    /// Levels that a bootstrapping gives.
     pub levels: u32,
     /// Bootstrappings of one block of the vectors, in their order.
     pub placed: Vec<PlacedBootstrap>,
@@ -409,12 +411,8 @@ fn bootstraps(plan: &Plan) -> Option<BootstrapAccount> {
         .iter()
         .map(|raise| PlacedBootstrap { values: raise.steps.len(), turn: circuit.turns_until(raise.after) });
     let placed: Vec<_> = placed.collect();
-    Some(BootstrapAccount {
-        set: set.name(),
-        levels: set.shape().program,
-        placed,
-        blocks: plan.block_count(),
-    })
+    let (needed, levels, blocks) = (circuit.levels(), set.shape().program, plan.block_count());
+    Some(BootstrapAccount { set: set.name(), needed, levels, placed, blocks })
 }
 
 fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount {

@@ -114,7 +114,7 @@ impl<'a> Builder<'a> {
         }
         let (factor, output) = self.primitive(&output);
         let mut lowering = Lowering { atoms: &self.atoms, inputs: self.inputs, ..Lowering::default() };
-        lowering.run(&output);
+        lowering.run(&output)?;
         let Lowering { steps, depths, ranges, .. } = lowering;
         Ok(Built { steps, depths, ranges, factor, constant })
     }
@@ -332,7 +332,7 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn run(&mut self, output: &(BigInt, Vec<(usize, BigInt)>)) {
+    fn run(&mut self, output: &(BigInt, Vec<(usize, BigInt)>)) -> Result<(), ExprError> {
         // Atoms refer to earlier ones.
         let mut needed = vec![false; self.atoms.len()];
         output.1.iter().for_each(|&(atom, _)| needed[atom] = true);
@@ -344,18 +344,19 @@ impl Lowering<'_> {
         self.of_atoms = vec![0; self.atoms.len()];
         for atom in (0..self.atoms.len()).filter(|&atom| needed[atom]) {
             let step = match &self.atoms[atom] {
-                Atom::Input(input) => self.push(Step::Input(*input)),
-                Atom::Linear { constant, terms } => self.linear(constant, terms),
-                Atom::Product(factors) => self.product(factors),
+                Atom::Input(input) => self.push(Step::Input(*input))?,
+                Atom::Linear { constant, terms } => self.linear(constant, terms)?,
+                Atom::Product(factors) => self.product(factors)?,
             };
             self.of_atoms[atom] = step;
         }
         let last = match output.1.as_slice() {
             [(atom, coefficient)] if coefficient.is_one() => self.of_atoms[*atom],
-            terms => self.linear(&BigInt::zero(), terms),
+            terms => self.linear(&BigInt::zero(), terms)?,
         };
         // Needed atoms come before what needs them, and a product's last step is its own: nothing follows the output.
         debug_assert_eq!(last + 1, self.steps.len());
+        Ok(())
     }
 
     fn operands(&self, atom: usize) -> Vec<usize> {
@@ -366,14 +367,14 @@ impl Lowering<'_> {
         }
     }
 
-    fn linear(&mut self, constant: &BigInt, terms: &[(usize, BigInt)]) -> usize {
+    fn linear(&mut self, constant: &BigInt, terms: &[(usize, BigInt)]) -> Result<usize, ExprError> {
         let terms = terms.iter().map(|(atom, coefficient)| (self.of_atoms[*atom], coefficient.clone()));
         let step = Step::Linear { constant: constant.clone(), terms: terms.collect() };
         self.push(step)
     }
 
     /// The two of least depth first.
-    fn product(&mut self, factors: &[(usize, u32)]) -> usize {
+    fn product(&mut self, factors: &[(usize, u32)]) -> Result<usize, ExprError> {
         let mut heap = BinaryHeap::new();
         for &(atom, exponent) in factors {
             let step = self.of_atoms[atom];
@@ -382,18 +383,18 @@ impl Lowering<'_> {
         loop {
             match (heap.pop(), heap.pop()) {
                 (Some(Reverse((_, a))), Some(Reverse((_, b)))) => {
-                    let step = self.push(Step::Product(a.min(b), a.max(b)));
+                    let step = self.push(Step::Product(a.min(b), a.max(b)))?;
                     heap.push(Reverse((self.depths[step], step)));
                 }
-                (Some(Reverse((_, step))), None) => return step,
-                (None, _) => return 0,
+                (Some(Reverse((_, step))), None) => return Ok(step),
+                (None, _) => return Ok(0),
             }
         }
     }
 
-    fn push(&mut self, step: Step) -> usize {
+    fn push(&mut self, step: Step) -> Result<usize, ExprError> {
         if let Some(&place) = self.places.get(&step) {
-            return place;
+            return Ok(place);
         }
         let (depth, range) = match &step {
             Step::Input(input) => {
@@ -414,10 +415,11 @@ impl Lowering<'_> {
                 (1 + self.depths[*a].max(self.depths[*b]), range)
             }
         };
+        check_bits(range.low().bits().max(range.high().bits()))?;
         self.places.insert(step.clone(), self.steps.len());
         self.steps.push(step);
         self.depths.push(depth);
         self.ranges.push(range);
-        self.steps.len() - 1
+        Ok(self.steps.len() - 1)
     }
 }

@@ -89,8 +89,8 @@ impl Expression {
     /// The value for one element of every vector, in the order of [`Expression::names`]; of a function, that of what it sums.
     ///
     /// It evaluates the text directly, and so does not depend on how circuits are built. A condition that holds is 1, another 0; every
-    /// part must have a value, also the one that `if` does not choose, and what `and` or `or` could do without. All is exact but for states of repetitions
-    /// that have grown beyond 4096 bits: they are rounded to 1024, where no scheme of exact numbers holds as many.
+    /// part must have a value, also the one that `if` does not choose, and what `and` or `or` could do without. All is exact but for values inside
+    /// repetitions that have grown beyond 2048 bits: they are rounded to 1024, where no scheme of exact numbers holds as many.
     ///
     /// # Errors
     /// [`ExprError::DivisionByZero`]; [`ExprError::Aggregate`]; [`ExprError::NotBoolean`]; [`ExprError::TooLarge`];

@@ -138,7 +138,7 @@ impl Ratio {
         small * 2_f64.powi(half) * 2_f64.powi(rest)
     }
 
-    /// Itself, or rounded to 1024 bits if it has more than 4096.
+    /// Itself, or rounded to 1024 bits if it has more than 2048.
     pub(crate) fn shortened(self) -> Self {
         if self.bits() <= LONG_BITS {
             return self;
@@ -259,6 +259,6 @@ const MAX_DIGITS: usize = 1000;
 const MAX_PLACES: i64 = 400;
 
 /// Bits of numerator and denominator beyond which fractions are rounded where they may be.
-const LONG_BITS: u64 = 4096;
+const LONG_BITS: u64 = 2048;
 /// Bits that are left.
 const SHORT_BITS: i64 = 1024;

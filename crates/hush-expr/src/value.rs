@@ -47,7 +47,8 @@ pub(crate) fn value(node: &Node, values: &mut Values<'_>) -> Result<Ratio, ExprE
             Ok::<_, ExprError>(sum)
         })?,
     };
-    Ok(number)
+    // Inside repetitions numbers grow without end.
+    Ok(if values.locals.is_empty() { number } else { number.shortened() })
 }
 
 /// Every part is evaluated, also what is not chosen: encrypted, nobody knows which that is.

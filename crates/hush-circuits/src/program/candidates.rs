@@ -193,7 +193,8 @@ pub(super) fn approximate(drawn: &Drawn, demand: &Demand) -> Result<Candidate, P
     let plaintexts =
         Plaintexts::Approximate { scale_log2: Some(scale_log2), value_log2, error_log2: ANY_ERROR_LOG2 };
     // An addend of less depth is lifted by a division, which the only level of a chain without keys has not.
-    let needs_no_keys = depth <= 1 && !body.is_mixed() && body.summed() == 1;
+    // Turns divide what they end with, and sums of elements rotate.
+    let needs_no_keys = depth <= 1 && !body.is_mixed() && body.summed() == 1 && !body.has_turns();
     let request = request(body, plaintexts, body.sums_log2(), needs_no_keys);
     let scheme = SchemeKind::Ckks;
     let found = at_scale(&request, scale_log2).or_else(|error| {

@@ -347,8 +347,8 @@ impl BootstrappedLane {
     ) -> Result<Vec<TrackedNoise>, CircuitError> {
         let (noise, own) = (&machine.noise, &self.bootstrapping);
         let (input, up) = (own.shape().input(), common_up(values));
-        // What it adds to the largest values that there can be.
-        let largest_log2 = f64::from(own.headroom_log2()) - f64::from(up);
+        // What it adds to the largest parts that there can be, of slots with two.
+        let largest_log2 = f64::from(own.headroom_log2()) - f64::from(up) + 0.5;
         let exact = noise.known(input, largest_log2, f64::NEG_INFINITY)?;
         let exact = own.noise_of_small(noise, (exact, up))?;
         let fresh = |value: &(Rc<TrackedNoise>, i32)| {

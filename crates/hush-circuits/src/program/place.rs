@@ -102,8 +102,7 @@ impl Schedule {
     pub(super) fn cheapest<S>(steps: &Steps<S>, rules: &Rules<'_>) -> Result<Self, CircuitError> {
         let (levels, raised) = Search { steps, rules }.run()?;
         let output = levels.last().copied().unwrap_or(rules.least);
-        let is_input = |place: &usize| matches!(steps.ops[*place], Op::Input(_));
-        let start = (0..levels.len()).filter(is_input).map(|place| levels[place]).max().unwrap_or(output);
+        let start = start(steps, &levels).unwrap_or(output);
         let raises = paired(steps, &raised, |step| Raised {
             step,
             from: levels[step],
@@ -111,6 +110,24 @@ impl Schedule {
         });
         Ok(Self { start, top: rules.boot.output, levels, raises, output })
     }
+}
+
+/// The highest level that a step asks of an input.
+fn start<S>(steps: &Steps<S>, levels: &[Level]) -> Option<Level> {
+    let is_input = |step: usize| matches!(steps.ops[step], Op::Input(_));
+    let of_step = |(op, &own): (&Op<S>, &Level)| {
+        let above = Level(own.0 + 1);
+        match op {
+            Op::Input(_) => None,
+            Op::Product(a, b) => (is_input(*a) || is_input(*b)).then_some(above),
+            Op::Linear { terms, .. } => {
+                let of_inputs = terms.iter().filter(|term| is_input(term.step));
+                of_inputs.map(|term| if term.is_whole { own } else { above }).max()
+            }
+            Op::Total(of) => is_input(*of).then_some(if steps.is_masked() { above } else { own }),
+        }
+    };
+    steps.ops.iter().zip(levels).filter_map(of_step).max()
 }
 
 /// log2 of what a step's values are divided by before they are bootstrapped: then they are as large as they may be, and errors least.
@@ -200,7 +217,7 @@ impl<S> Search<'_, S> {
     fn extended(&self, label: &Label, place: usize) -> Vec<Label> {
         let (op, boot) = (&self.steps.ops[place], &self.rules.boot);
         let mut rest = label.asked.clone();
-        // Every step is used.
+        // Every step is used. Of inputs only the highest level counts, that of all.
         let asked = rest.remove(&place).unwrap_or(self.rules.least);
         let before = least_before(self.steps, place, boot);
         let is_output = place + 1 == self.steps.ops.len();
@@ -211,8 +228,10 @@ impl<S> Search<'_, S> {
             let (mut asked, above) = (rest.clone(), Level(level.0 + 1));
             let mut cost = label.cost + if is_raised { boot.cost } else { 0.0 };
             let mut ask = |step: usize, level: Level| {
-                let known = asked.entry(step).or_insert(level);
-                *known = level.max(*known);
+                if !matches!(self.steps.ops[step], Op::Input(_)) {
+                    let known = asked.entry(step).or_insert(level);
+                    *known = level.max(*known);
+                }
                 level <= boot.output
             };
             let is_possible = match op {
@@ -248,19 +267,23 @@ fn best(mut labels: Vec<Label>) -> Vec<Label> {
             kept.push(label);
         }
     }
-    if kept.len() <= MAX_LABELS {
+    let width = kept.first().map_or(1, |label| label.asked.len().max(1));
+    let most = (MAX_VALUES / width).clamp(FEWEST_LABELS, MAX_LABELS);
+    if kept.len() <= most {
         return kept;
     }
     // The cheap ones, and those that ask for least.
-    let mut rest = kept.split_off(MAX_LABELS / 2);
+    let mut rest = kept.split_off(most / 2);
     rest.sort_by_key(|label| label.asked.values().map(|level| u32::from(level.0)).sum::<u32>());
-    rest.truncate(MAX_LABELS / 2);
+    rest.truncate(most / 2);
     kept.extend(rest);
     kept
 }
 
-/// Sets that are followed at once.
+/// Sets that are followed at once, and values that are open in all of them.
 const MAX_LABELS: usize = 512;
+const FEWEST_LABELS: usize = 8;
+const MAX_VALUES: usize = 2048;
 
 #[cfg(test)]
 mod tests;

@@ -89,6 +89,10 @@ impl Body {
             Self::Real(steps) => steps.period.map_or(1, |period| period.length),
         }
     }
+    /// Whether errors are followed through turns.
+    pub(super) fn has_turns(&self) -> bool {
+        matches!(self, Self::Real(steps) if !steps.turns.is_empty())
+    }
     /// Whether something of less depth is added to something of more.
     pub(super) fn is_mixed(&self) -> bool {
         let depths = self.level_depths();

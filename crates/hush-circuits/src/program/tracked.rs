@@ -117,7 +117,12 @@ impl Arithmetic for Tracked<'_> {
         self.noise.add(&mut a.own, &b.own)
     }
     fn add_scalar(&self, a: &TrackedNoise, scalar: f64) -> Result<TrackedNoise, CircuitError> {
-        a.try_map(|noise| self.noise.add_scalar(noise, scalar))
+        let added = a.try_map(|noise| self.noise.add_scalar(noise, scalar))?;
+        if !self.is_rounded {
+            return Ok(added);
+        }
+        let rounding_log2 = scalar.abs().log2() - DOUBLE_BITS - self.noise.tail_log2();
+        Ok(added.map(|noise| noise.with_error(rounding_log2)))
     }
     fn divide(&self, a: &TrackedNoise) -> Result<TrackedNoise, CircuitError> {
         a.try_map(|noise| self.noise.divide(noise))

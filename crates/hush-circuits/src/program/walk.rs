@@ -227,7 +227,12 @@ impl<'a, M: Machine> Walk<'a, M> {
         let above = self.schedule.above(level);
         let (mut before, mut after): (Option<M::Value>, Option<M::Value>) = (None, None);
         let undivided = |walk: &Self, term: &Term<M::Scalar>| {
-            let product = walk.entries[term.step].undivided.clone();
+            // The constant of a sum is added behind its division.
+            let lacks = match walk.steps.ops.get(term.step) {
+                Some(Op::Linear { constant, .. }) => *constant != M::Scalar::default(),
+                _ => false,
+            };
+            let product = if lacks { None } else { walk.entries[term.step].undivided.clone() };
             product.filter(|product| term.is_whole && terms.len() > 1 && walk.machine.level(product) == above)
         };
         // On a single level everything joins what is undivided.

@@ -91,7 +91,7 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
     };
     lines.push(("Circuit", circuit));
     if let Some(bootstraps) = &account.bootstraps {
-        lines.push(("Bootstrap", bootstrapped(bootstraps, account.depth)));
+        lines.push(("Bootstrap", bootstrapped(bootstraps)));
     }
     let special = if account.log_p > 0.0 { format!(" log p={:.0}", account.log_p) } else { String::new() };
     let primes = account.plaintext_primes.len();
@@ -146,7 +146,7 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
 }
 
 /// How often, where and why: `11 times, in turns 9, 18 and 27: ...`.
-fn bootstrapped(account: &BootstrapAccount, depth: u32) -> String {
+fn bootstrapped(account: &BootstrapAccount) -> String {
     let count = account.placed.len();
     let times = if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as u64)) };
     let blocks = match account.blocks {
@@ -170,8 +170,8 @@ fn bootstrapped(account: &BootstrapAccount, depth: u32) -> String {
         (_, more) => format!(", in turns {list} and {} more", grouped(more as u64)),
     };
     format!(
-        "{times}{blocks}{pairs}{turns}: no chain holds {depth} products one after the other, and one of {} is left each time",
-        account.levels
+        "{times}{blocks}{pairs}{turns}: the program takes {} levels one after the other, more than any chain has, and a bootstrapping gives {}",
+        account.needed, account.levels
     )
 }
 
@@ -200,6 +200,7 @@ fn to_json(account: &EvalAccount) -> Value {
         })),
         "bootstraps": account.bootstraps.as_ref().map(|bootstraps| json!({
             "set": bootstraps.set,
+            "needed": bootstraps.needed,
             "levels": bootstraps.levels,
             "count": bootstraps.count(),
             "blocks": bootstraps.blocks,

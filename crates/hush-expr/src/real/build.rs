@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a tree to a circuit with real coefficients.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use num_bigint::BigInt;
 
 use super::gather::gathered;
 use super::slopes;
@@ -11,48 +13,52 @@ use crate::error::Size;
 use crate::tree::{Function, Node, Repeat};
 use crate::{ExprError, Expression, Input, Ratio};
 
-/// `constant + Σ coefficient·step`, and what it may be.
+/// `constant + Σ coefficient·step`, and what it may be. Numbers are exact until they stand in a step: what cancels leaves nothing behind.
 #[derive(Clone, Debug)]
 struct Sum {
-    constant: f64,
-    terms: BTreeMap<usize, f64>,
+    constant: Ratio,
+    terms: BTreeMap<usize, Ratio>,
     range: Enclosure,
 }
 
 impl Sum {
-    fn constant(constant: f64) -> Self {
-        Self { constant, terms: BTreeMap::new(), range: Enclosure::rounded(constant) }
+    fn constant(constant: Ratio) -> Self {
+        let range = Enclosure::rounded(constant.to_f64());
+        Self { constant, terms: BTreeMap::new(), range }
     }
 
     /// Multiples.
-    fn scaled(mut self, factor: f64) -> Self {
-        if factor == 0.0 {
-            return Self::constant(0.0);
+    fn scaled(self, factor: &Ratio) -> Result<Self, ExprError> {
+        if factor.is_zero() {
+            return Ok(Self::constant(Ratio::zero()));
         }
-        self.constant *= factor;
-        self.terms.values_mut().for_each(|coefficient| *coefficient *= factor);
-        self.range = self.range.times(Enclosure::rounded(factor));
-        self
+        let scale = |value: &Ratio| kept(value * factor);
+        let terms = self.terms.iter().map(|(&place, value)| Ok((place, scale(value)?)));
+        let terms = terms.collect::<Result<_, ExprError>>()?;
+        let range = self.range.times(Enclosure::rounded(factor.to_f64()));
+        Ok(Self { constant: scale(&self.constant)?, terms, range })
     }
 
-    fn plus(mut self, other: Self) -> Self {
-        self.constant += other.constant;
+    fn plus(mut self, other: Self) -> Result<Self, ExprError> {
+        self.constant = kept(&self.constant + &other.constant)?;
         for (place, coefficient) in other.terms {
-            let sum = self.terms.entry(place).or_default();
-            *sum += coefficient;
-            if *sum == 0.0 {
-                self.terms.remove(&place);
+            let sum = match self.terms.remove(&place) {
+                None => coefficient,
+                Some(own) => kept(&own + &coefficient)?,
+            };
+            if !sum.is_zero() {
+                self.terms.insert(place, sum);
             }
         }
         self.range = self.range.plus(other.range);
-        self
+        Ok(self)
     }
 
     /// Its only term, if it is nothing else.
-    fn only(&self) -> Option<(usize, f64)> {
+    fn only(&self) -> Option<(usize, &Ratio)> {
         let mut terms = self.terms.iter();
         match (terms.next(), terms.next()) {
-            (Some((&place, &coefficient)), None) if self.constant == 0.0 => Some((place, coefficient)),
+            (Some((&place, coefficient)), None) if self.constant.is_zero() => Some((place, coefficient)),
             _ => None,
         }
     }
@@ -82,6 +88,13 @@ struct Builder<'a> {
     /// States of the repetitions around.
     locals: Vec<Sum>,
     turns: Vec<Turn>,
+    /// The first step of the turn of the outermost repetition.
+    turn: Option<usize>,
+    /// Steps that a turn started from, and of each step whether it was made of one: errors that were followed since then say nothing about those of before.
+    started: BTreeSet<usize>,
+    follows: Vec<bool>,
+    /// Whether such a step came again in this turn, where it is something else than what the turn started from.
+    is_mixed: bool,
 }
 
 pub(super) fn build(
@@ -98,6 +111,10 @@ pub(super) fn build(
         places: HashMap::new(),
         locals: Vec::new(),
         turns: Vec::new(),
+        turn: None,
+        started: BTreeSet::new(),
+        follows: Vec::new(),
+        is_mixed: false,
     };
     let (value, aggregate) = match expression.root() {
         Node::Call { function, arguments, .. } => {
@@ -108,9 +125,10 @@ pub(super) fn build(
         }
         node => (builder.sum(&gathered(node, length, &mut Vec::new())?.0)?, None),
     };
-    let constant = finite(value.constant)?;
+    let constant = value.constant.clone();
     // The constant is the owner's to add.
-    let output = Sum { constant: 0.0, range: value.range.plus(Enclosure::rounded(-constant)), ..value };
+    let without = Enclosure::rounded(-constant.to_f64());
+    let output = Sum { constant: Ratio::zero(), range: value.range.plus(without), ..value };
     if output.terms.is_empty() {
         return Err(ExprError::Constant);
     }
@@ -126,8 +144,8 @@ impl Builder<'_> {
             Node::Gate(gate) => return Err(gate.refused()),
             Node::Local(index) => self.locals[*index].clone(),
             Node::Name(index) => self.input(*index)?,
-            Node::Negative(of) => self.sum(of)?.scaled(-1.0),
-            Node::Number(number) => Sum::constant(finite(number.to_f64())?),
+            Node::Negative(of) => self.sum(of)?.scaled(&-Ratio::one())?,
+            Node::Number(number) => Sum::constant(kept(number.clone())?),
             Node::Power(base, exponent) => {
                 let base = self.sum(base)?;
                 self.power(&base, *exponent)?
@@ -138,16 +156,14 @@ impl Builder<'_> {
                 if !of.terms.is_empty() {
                     return Err(ExprError::Division { position: *position });
                 }
-                if of.constant == 0.0 {
-                    return Err(ExprError::DivisionByZero { position: *position });
-                }
-                Sum { range: of.range.recip(), ..Sum::constant(finite(of.constant.recip())?) }
+                let zero = ExprError::DivisionByZero { position: *position };
+                Sum::constant(of.constant.recip().ok_or(zero)?)
             }
             Node::Repeat(repeat) => self.repeated(repeat)?,
             Node::Sum(terms) => {
-                let mut sum = Sum::constant(0.0);
+                let mut sum = Sum::constant(Ratio::zero());
                 for term in terms {
-                    sum = sum.plus(self.sum(term)?);
+                    sum = sum.plus(self.sum(term)?)?;
                 }
                 sum
             }
@@ -158,7 +174,7 @@ impl Builder<'_> {
         let input = self.inputs.get(index);
         let input =
             input.ok_or(ExprError::Unexpected { position: 1, expected: "a vector for every name" })?;
-        let unit = normal(input.unit.to_f64())?;
+        let unit = kept(input.unit.clone())?;
         let end = |end: &Ratio| Enclosure::rounded(end.to_f64());
         let range = end(input.range.low()).join(end(input.range.high()));
         let place = self.push(Key::Input(index), RealStep::Input(index), (0, range))?;
@@ -166,9 +182,9 @@ impl Builder<'_> {
     }
 
     /// A multiple of a step.
-    fn single(&self, place: usize, coefficient: f64) -> Sum {
-        let range = self.ranges[place].times(Enclosure::rounded(coefficient));
-        Sum { constant: 0.0, terms: BTreeMap::from([(place, coefficient)]), range }
+    fn single(&self, place: usize, coefficient: Ratio) -> Sum {
+        let range = self.ranges[place].times(Enclosure::rounded(coefficient.to_f64()));
+        Sum { constant: Ratio::zero(), terms: BTreeMap::from([(place, coefficient)]), range }
     }
 
     fn product(&mut self, factors: &[Node]) -> Result<Sum, ExprError> {
@@ -180,7 +196,7 @@ impl Builder<'_> {
             let (Some(a), Some(b)) = (factors.pop(), factors.pop()) else { break };
             factors.push(self.times(&a, &b)?);
         }
-        Ok(factors.pop().unwrap_or_else(|| Sum::constant(1.0)))
+        Ok(factors.pop().unwrap_or_else(|| Sum::constant(Ratio::one())))
     }
 
     fn mean(&mut self, arguments: &[Node]) -> Result<Sum, ExprError> {
@@ -189,17 +205,17 @@ impl Builder<'_> {
             return Ok(of);
         }
         let (place, unit) = self.factor(&of)?;
-        let count = self.length.max(1) as f64;
-        let range = self.ranges[place].times(Enclosure::point(count));
+        let count = Ratio::from(BigInt::from(self.length.max(1)));
+        let range = self.ranges[place].times(Enclosure::point(count.to_f64()));
         let depth = self.depths[place] + u32::from(!self.length.is_power_of_two());
         let total = self.push(Key::Total(place), RealStep::Total(place), (depth, range))?;
-        let mean = self.single(total, normal(unit / count)?);
+        let mean = self.single(total, quotient(&unit, &count)?);
         Ok(Sum { range: mean.range.meet(of.range), ..mean })
     }
 
     fn power(&mut self, base: &Sum, exponent: u32) -> Result<Sum, ExprError> {
         match exponent {
-            0 => return Ok(Sum::constant(1.0)),
+            0 => return Ok(Sum::constant(Ratio::one())),
             1 => return Ok(base.clone()),
             _ => {}
         }
@@ -211,10 +227,10 @@ impl Builder<'_> {
 
     fn times(&mut self, a: &Sum, b: &Sum) -> Result<Sum, ExprError> {
         if a.terms.is_empty() {
-            return Ok(b.clone().scaled(a.constant));
+            return b.clone().scaled(&a.constant);
         }
         if b.terms.is_empty() {
-            return Ok(a.clone().scaled(b.constant));
+            return a.clone().scaled(&b.constant);
         }
         let (left, x) = self.factor(a)?;
         let (right, y) = self.factor(b)?;
@@ -227,7 +243,7 @@ impl Builder<'_> {
         let depth = 1 + self.depths[left].max(self.depths[right]);
         let key = Key::Product(first, second);
         let place = self.push(key, RealStep::Product(first, second), (depth, range))?;
-        Ok(self.single(place, normal(x * y)?))
+        Ok(self.single(place, kept(&x * &y)?))
     }
 
     /// The depth of the step that a sum would be as a factor.
@@ -236,67 +252,70 @@ impl Builder<'_> {
     }
 
     /// A sum as a number times a step of about 1.
-    fn factor(&mut self, sum: &Sum) -> Result<(usize, f64), ExprError> {
+    fn factor(&mut self, sum: &Sum) -> Result<(usize, Ratio), ExprError> {
         let (place, unit) = self.step_of(sum)?;
-        let magnitude = self.ranges[place].magnitude();
-        let factor = TARGET / power_of_two_above(magnitude);
-        if magnitude > LARGEST || (magnitude > 0.0 && factor > 1.0) {
-            let range = self.ranges[place].times(Enclosure::point(factor));
-            return self.linear(0.0, vec![(place, factor)], range, unit / factor);
+        let range = self.ranges[place];
+        let log2 = TARGET_LOG2 - log2_above(range.magnitude());
+        if range.magnitude() > LARGEST || (log2 > 0 && range.magnitude() > NOTHING) {
+            let factor = Ratio::one().times_power_of_two(log2.min(LARGEST_UP_LOG2));
+            let range = range.times(Enclosure::point(factor.to_f64()));
+            let unit = quotient(&unit, &factor)?;
+            return self.linear(&Ratio::zero(), vec![(place, factor)], (range, unit));
         }
         Ok((place, unit))
     }
 
     /// A sum as a number times a step.
-    fn step_of(&mut self, sum: &Sum) -> Result<(usize, f64), ExprError> {
+    fn step_of(&mut self, sum: &Sum) -> Result<(usize, Ratio), ExprError> {
         if let Some((place, coefficient)) = sum.only() {
-            let own = sum.range.times(Enclosure::rounded(coefficient).recip());
+            let own = sum.range.times(Enclosure::rounded(coefficient.to_f64()).recip());
             self.ranges[place] = self.ranges[place].meet(own);
-            return Ok((place, coefficient));
+            return Ok((place, coefficient.clone()));
         }
         let deepest = self.depth(sum);
-        let is_deepest = |place: &usize| self.depths[*place] == deepest;
-        let of_deepest = || sum.terms.iter().filter(|(place, _)| is_deepest(place)).map(|(_, c)| c.abs());
-        let smallest = of_deepest().fold(f64::INFINITY, f64::min);
+        let of_deepest = || sum.terms.iter().filter(|(place, _)| self.depths[**place] == deepest);
+        let smallest = of_deepest().map(|(_, c)| c.abs()).min().unwrap_or_else(Ratio::one);
+        if !sum.range.is_finite() {
+            return Err(beyond());
+        }
         let magnitude = sum.range.magnitude();
-        // Multiples of the smallest, to the last bits of doubles.
-        let is_multiple = |c: f64| {
-            let ratio = c / smallest;
-            is_whole(ratio.round()) && (ratio - ratio.round()).abs() <= ratio * 4.0 * f64::EPSILON
-        };
-        let whole = of_deepest().all(is_multiple) && magnitude / smallest <= LARGEST;
-        // Whole multiples of what is small cost nothing.
+        let multiple = |c: &Ratio| quotient(c, &smallest).map(|ratio| is_whole_ratio(&ratio));
+        let mut whole = magnitude / smallest.to_f64() <= LARGEST;
+        for (_, coefficient) in of_deepest() {
+            whole &= multiple(coefficient)?;
+        }
         let unit = if whole {
-            smallest / (TARGET / power_of_two_above(magnitude / smallest)).max(1.0)
+            // Whole multiples of what is small cost nothing.
+            let up = TARGET_LOG2 - log2_above(magnitude / smallest.to_f64());
+            smallest.times_power_of_two(-up.clamp(0, LARGEST_UP_LOG2))
         } else {
-            power_of_two_above(magnitude) / TARGET
+            Ratio::one().times_power_of_two(log2_above(magnitude) - TARGET_LOG2)
         };
-        let term = |(&place, &c): (&usize, &f64)| {
-            let ratio = c / unit;
-            (place, if whole && is_deepest(&place) { ratio.round() } else { ratio })
-        };
-        let terms = sum.terms.iter().map(term).collect();
-        let range = sum.range.times(Enclosure::rounded(unit).recip());
-        self.linear(sum.constant / unit, terms, range, unit)
+        let term = |(&place, c): (&usize, &Ratio)| Ok((place, quotient(c, &unit)?));
+        let terms = sum.terms.iter().map(term).collect::<Result<_, ExprError>>()?;
+        let range = sum.range.times(Enclosure::rounded(unit.to_f64()).recip());
+        self.linear(&quotient(&sum.constant, &unit)?, terms, (range, unit))
     }
 
+    /// A step of a sum, its numbers rounded to doubles.
     fn linear(
         &mut self,
-        constant: f64,
-        terms: Vec<(usize, f64)>,
-        range: Enclosure,
-        unit: f64,
-    ) -> Result<(usize, f64), ExprError> {
+        constant: &Ratio,
+        terms: Vec<(usize, Ratio)>,
+        (range, unit): (Enclosure, Ratio),
+    ) -> Result<(usize, Ratio), ExprError> {
+        let constant = finite(constant.to_f64())?;
+        let rounded = terms.iter().map(|(place, c)| Ok((*place, normal(c.to_f64())?)));
+        let terms = rounded.collect::<Result<Vec<(usize, f64)>, ExprError>>()?;
         let depth_of = |&(place, c): &(usize, f64)| self.depths[place] + u32::from(!is_whole(c));
         let depth = terms.iter().map(depth_of).max().unwrap_or(0);
-        terms.iter().try_for_each(|&(_, c)| normal(c).map(drop))?;
         let own = terms.iter().fold(Enclosure::rounded(constant), |own, &(place, c)| {
             own.plus(self.ranges[place].times(Enclosure::rounded(c)))
         });
         let bits = terms.iter().map(|&(place, c)| (place, c.to_bits())).collect();
-        let key = Key::Linear(finite(constant)?.to_bits(), bits);
+        let key = Key::Linear(constant.to_bits(), bits);
         let place = self.push(key, RealStep::Linear { constant, terms }, (depth, own.meet(range)))?;
-        Ok((place, normal(unit)?))
+        Ok((place, unit))
     }
 
     fn push(
@@ -310,8 +329,13 @@ impl Builder<'_> {
         }
         if let Some(&place) = self.places.get(&key) {
             self.ranges[place] = self.ranges[place].meet(range);
+            let is_older = self.turn.is_some_and(|first| place < first);
+            let is_input = matches!(key, Key::Input(_));
+            self.is_mixed |= is_older && !is_input && (self.follows[place] || self.started.contains(&place));
             return Ok(place);
         }
+        let follows = |operand: &usize| self.follows[*operand] || self.started.contains(operand);
+        self.follows.push(step.operands().iter().any(follows));
         if self.steps.len() == MAX_STEPS {
             return Err(ExprError::TooLarge { what: Size::Operations, limit: MAX_STEPS });
         }
@@ -330,6 +354,12 @@ impl Builder<'_> {
         for _ in 0..repeat.count {
             let first = self.steps.len();
             self.locals.append(&mut states);
+            if outer == 0 {
+                (self.turn, self.is_mixed) = (Some(first), false);
+                let places = self.locals.iter().flat_map(|state| state.terms.keys().copied());
+                let steps = &self.steps;
+                self.started.extend(places.filter(|&place| !matches!(steps[place], RealStep::Input(_))));
+            }
             let whole = self.whole()?;
             // A turn from the same ranges has the same bounds.
             let bounds = match known.take() {
@@ -343,7 +373,10 @@ impl Builder<'_> {
             states = next.collect::<Result<_, _>>()?;
             // The errors of a turn inside another are not told apart.
             if outer == 0 {
-                self.turn(first, &whole, &bounds, &states);
+                if !self.is_mixed {
+                    self.turn(first, &whole, &bounds, &states);
+                }
+                self.turn = None;
             }
             self.locals.truncate(outer);
             known = Some((whole, bounds));
@@ -364,7 +397,10 @@ impl Builder<'_> {
 
     /// For each state its range after a turn, and its derivatives around the values before.
     fn bounds(&self, repeat: &Repeat, whole: &[Enclosure]) -> Vec<Bounds> {
-        let work = MAX_WORK / repeat.states.len();
+        // Every piece of the repetition is evaluated as often, with as many derivatives.
+        let pieces: u64 = repeat.states.iter().map(|state| state.next.unrolled()).sum();
+        let once = pieces.saturating_mul(u64::from(repeat.count)).saturating_mul(1 + whole.len() as u64);
+        let work = (MAX_PIECES / once.max(1)).min(MAX_WORK) as usize / repeat.states.len();
         let wider: Vec<Enclosure> = whole.iter().map(|range| range.widened(margin(range))).collect();
         let of_state = |node: &Node| {
             let names = self.inputs.len();
@@ -392,25 +428,26 @@ impl Builder<'_> {
         let name = |index: usize| self.places.get(&Key::Input(index)).map(|&place| (place, index));
         let names = (0..self.inputs.len())
             .filter_map(name)
-            .map(|(place, index)| (index, BTreeMap::from([(place, self.inputs[index].unit.to_f64())])));
+            .map(|(place, index)| (index, BTreeMap::from([(place, self.inputs[index].unit.clone())])));
         let states = self.locals.iter().enumerate();
         let states = states.map(|(index, state)| (self.inputs.len() + index, state.terms.clone()));
-        let before: Vec<(usize, BTreeMap<usize, f64>)> = names.chain(states).collect();
+        let before: Vec<(usize, BTreeMap<usize, Ratio>)> = names.chain(states).collect();
         // A step that several start from has the tightest limit of all.
         let mut starts: BTreeMap<usize, f64> = BTreeMap::new();
         for (variable, terms) in &before {
             let limit = margin(&whole[*variable]) / terms.len().max(1) as f64;
-            for (&place, &coefficient) in terms {
-                let own = (limit / coefficient.abs()).log2();
+            for (&place, coefficient) in terms {
+                let own = limit.log2() - coefficient.log2();
                 starts.entry(place).and_modify(|known| *known = known.min(own)).or_insert(own);
             }
         }
         let of_state = |(state, (_, slopes)): (&Sum, &Bounds)| {
-            let (place, unit) = state.only().filter(|&(place, _)| place >= first)?;
+            let (place, unit) = state.only().filter(|(place, _)| *place >= first)?;
             let mut own: BTreeMap<usize, f64> = BTreeMap::new();
             for (variable, terms) in &before {
-                for (&start, &coefficient) in terms.iter().filter(|_| slopes[*variable] > 0.0) {
-                    *own.entry(start).or_default() += slopes[*variable] * (coefficient / unit).abs();
+                for (&start, coefficient) in terms.iter().filter(|_| slopes[*variable] > 0.0) {
+                    let share = (coefficient.log2() - unit.log2()).exp2();
+                    *own.entry(start).or_default() += slopes[*variable] * share;
                 }
             }
             own.values().all(|slope| slope.is_finite()).then(|| (place, own.into_iter().collect()))
@@ -425,7 +462,7 @@ impl Builder<'_> {
     fn finish(
         self,
         last: usize,
-        (factor, constant): (f64, f64),
+        (factor, constant): (Ratio, Ratio),
         aggregate: Option<Aggregate>,
     ) -> Result<RealCircuit, ExprError> {
         let mut needed = vec![false; self.steps.len()];
@@ -481,8 +518,6 @@ impl Builder<'_> {
             .enumerate()
             .filter_map(|(at, range)| stays(&at).then_some(range))
             .collect();
-        let fraction = |value: f64| Ratio::from_f64(value).ok_or_else(beyond);
-        let (factor, constant) = (fraction(factor)?, fraction(constant)?);
         Ok(RealCircuit {
             steps,
             ranges,
@@ -498,9 +533,26 @@ fn margin(range: &Enclosure) -> f64 {
     range.magnitude() * MARGIN
 }
 
-/// The smallest power of two that is no less; 1 for zero.
-fn power_of_two_above(value: f64) -> f64 {
-    if value > 0.0 { value.log2().ceil().exp2() } else { 1.0 }
+/// log2 of the smallest power of two that is no less; 0 for what is as good as nothing.
+fn log2_above(value: f64) -> i64 {
+    if value > NOTHING { value.log2().ceil() as i64 } else { 0 }
+}
+
+/// A number that is as long as numbers may be.
+fn kept(value: Ratio) -> Result<Ratio, ExprError> {
+    if value.magnitude_bits().unsigned_abs() > MAX_EXPONENT_LOG2 {
+        return Err(beyond());
+    }
+    Ok(value.shortened())
+}
+
+fn quotient(value: &Ratio, by: &Ratio) -> Result<Ratio, ExprError> {
+    kept(value * &by.recip().ok_or_else(beyond)?)
+}
+
+/// [`is_whole`] before it is rounded.
+fn is_whole_ratio(value: &Ratio) -> bool {
+    value.to_integer().is_some() && is_whole(value.to_f64())
 }
 
 fn finite(value: f64) -> Result<f64, ExprError> {
@@ -518,14 +570,22 @@ fn beyond() -> ExprError {
 
 /// Digits before the point that doubles hold.
 const LARGEST_DIGITS: usize = 308;
-/// Values as they are encrypted, about. Where a repetition multiplies a square with a number below 1, the same in units of `1/TARGET` is multiplied with more: what is
+/// Values as they are encrypted, about. Where a repetition multiplies a square with a number below 1, the same in units of 8 is multiplied with more: what is
 /// too small is multiplied by a whole number, which takes no level.
-const TARGET: f64 = 0.125;
+const TARGET_LOG2: i64 = -3;
+/// log2 of the largest whole number that it is multiplied by at once.
+const LARGEST_UP_LOG2: i64 = 40;
+/// Magnitudes from which nothing is followed.
+const NOTHING: f64 = 1e-270;
+/// Numbers on the way: log2.
+const MAX_EXPONENT_LOG2: u64 = 1 << 14;
 /// What is larger as a factor is divided first, which takes one.
 const LARGEST: f64 = 64.0;
 /// Steps of a circuit.
 const MAX_STEPS: usize = 1 << 14;
 /// Evaluations of a turn for its bounds.
-const MAX_WORK: usize = 1 << 11;
+const MAX_WORK: u64 = 1 << 11;
+/// Evaluations of pieces in a repetition, over all its turns.
+const MAX_PIECES: u64 = 1 << 24;
 /// How far off a state may be for the derivatives of a turn to hold, in relation to its magnitude.
 const MARGIN: f64 = 1.0 / 256.0;

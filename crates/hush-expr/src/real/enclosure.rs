@@ -35,6 +35,9 @@ impl Enclosure {
     }
     /// A double and two neighbours on either side: it encloses what it was rounded from.
     pub fn rounded(value: f64) -> Self {
+        if value == 0.0 {
+            return Self::point(0.0);
+        }
         outward(value.next_down(), value.next_up())
     }
     /// Values of both; `self` if there are none.

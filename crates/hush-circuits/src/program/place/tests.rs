@@ -106,7 +106,7 @@ fn check_levels(steps: &Steps<f64>, schedule: &Schedule) {
         let above =
             |step: usize, by: u8| assert!(now[step].unwrap().0 >= own.0 + by, "step {place} from {step}");
         match op {
-            Op::Input(_) => assert!(own <= schedule.start),
+            Op::Input(_) => {}
             Op::Product(a, b) => [*a, *b].into_iter().for_each(|step| above(step, 1)),
             Op::Total(of) => above(*of, u8::from(steps.is_masked())),
             Op::Linear { terms, .. } => {
