@@ -177,10 +177,41 @@ fn repetitions_mean_their_turns_in_every_scheme() {
         ("repeat(14, z := x, z^2/2 + y/4)", 1e-4),
         ("sum(repeat(5, a := x, b := y, (a + b)/2, a*b))", 1e-4),
         ("mean(repeat(200, z := x, 0.97*z + 0.03*y)*y)", 1e-6),
+        // Of depth 1.
+        ("repeat(1, z := x, z*y)", 1e-6),
+        ("repeat(1, z := x, z*y + 1)", 1e-6),
+        ("repeat(3, z := x^2, z + x*y)", 1e-6),
     ] {
         let plan = check(text, Some(SchemeKind::Ckks), Some(precision), &small);
         assert!(plan.circuit().raises().is_empty() && plan.bootstrap_set().is_none(), "{text}");
     }
+    // Nothing but zeros.
+    let zeros = || Column { unit: Ratio::one(), values: vec![Ratio::zero(); 5] };
+    check("repeat(9, z := x, z^2/2 + y/4)", Some(SchemeKind::Ckks), None, &[zeros(), zeros()]);
+}
+
+/// What grows without end is refused before it has grown.
+#[test]
+fn endless_growth_is_refused_in_every_scheme() {
+    let columns = columns(4, 3);
+    for (text, schemes) in [
+        ("repeat(1000, z := x, z*z + x)", &SCHEMES[..]),
+        ("repeat(1000, z := x, (z/3 + 1/7)^31)", &SCHEMES[..2]),
+    ] {
+        for &scheme in schemes {
+            let expression = Expression::parse(text).unwrap();
+            let vectors = [columns[0].vector()];
+            let demand = Demand { length: 3, scheme: Some(scheme), precision: Some(1.0) };
+            let code = Plan::choose(&expression, &vectors, &demand).unwrap_err().code();
+            assert_eq!(code, "HUSH-X010", "{text} in {scheme:?}");
+        }
+    }
+    // And what is too small for doubles from the start.
+    let tiny = Ratio::from_decimal("1e-300").unwrap();
+    let vector = Column { unit: tiny.clone(), values: vec![tiny.clone(), -tiny] }.vector();
+    let expression = Expression::parse("repeat(9, z := x, z^2/2 + z/4)").unwrap();
+    let demand = Demand { length: 2, scheme: Some(SchemeKind::Ckks), precision: None };
+    assert_eq!(Plan::choose(&expression, &[vector], &demand).unwrap_err().code(), "HUSH-X010");
 }
 
 #[test]

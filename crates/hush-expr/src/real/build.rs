@@ -175,6 +175,10 @@ impl Builder<'_> {
         let input =
             input.ok_or(ExprError::Unexpected { position: 1, expected: "a vector for every name" })?;
         let unit = kept(input.unit.clone())?;
+        // Ranges are doubles, and so are their powers for a while.
+        if unit.magnitude_bits().unsigned_abs() > LARGEST_UNIT_LOG2 {
+            return Err(beyond());
+        }
         let end = |end: &Ratio| Enclosure::rounded(end.to_f64());
         let range = end(input.range.low()).join(end(input.range.high()));
         let place = self.push(Key::Input(index), RealStep::Input(index), (0, range))?;
@@ -278,7 +282,9 @@ impl Builder<'_> {
         if !sum.range.is_finite() {
             return Err(beyond());
         }
-        let magnitude = sum.range.magnitude();
+        // What is nothing whatever happens has no size: coefficients stand for it.
+        let largest = || sum.terms.values().map(|c| c.abs().to_f64()).fold(0.0, f64::max);
+        let magnitude = Some(sum.range.magnitude()).filter(|&size| size > NOTHING).unwrap_or_else(largest);
         let multiple = |c: &Ratio| quotient(c, &smallest).map(|ratio| is_whole_ratio(&ratio));
         let mut whole = magnitude / smallest.to_f64() <= LARGEST;
         for (_, coefficient) in of_deepest() {
@@ -575,6 +581,8 @@ const LARGEST_DIGITS: usize = 308;
 const TARGET_LOG2: i64 = -3;
 /// log2 of the largest whole number that it is multiplied by at once.
 const LARGEST_UP_LOG2: i64 = 40;
+/// log2 of the largest unit of a vector, and of the reciprocal of the smallest.
+const LARGEST_UNIT_LOG2: u64 = 500;
 /// Magnitudes from which nothing is followed.
 const NOTHING: f64 = 1e-270;
 /// Numbers on the way: log2.

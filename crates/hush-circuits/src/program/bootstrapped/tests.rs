@@ -124,6 +124,7 @@ fn what_is_deeper_than_the_chain_is_evaluated_within_its_bound() {
     let secret = ChainSecret::generate(lane.chain()).unwrap();
     let keys = self::keys(&lane, &secret);
     for (text, ranges) in [
+        ("repeat(3, z := x, z*z*z*z)", vec![(0.99, 0.9999)]),
         ("repeat(5, z := x, z*z*z*z)", vec![(0.0, 0.9999)]),
         ("repeat(4, a := (x + y)^2, b := y^3, 0.25*b^5, a)", vec![(-0.7, 0.7), (-0.7, 0.7)]),
     ] {
