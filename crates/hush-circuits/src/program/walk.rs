@@ -311,6 +311,8 @@ impl<'a, M: Machine> Walk<'a, M> {
         for &(start, slope) in slopes {
             match starts.iter().find(|(known, _)| *known == start) {
                 Some((_, value)) => from.push((value.clone(), slope)),
+                // An input behind a state says nothing of it.
+                None if start > place => {}
                 None if start >= turn.first => from.push((self.entry(start)?, slope)),
                 None => return Ok(()),
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use num_bigint::BigInt;
 
-use super::gather::gathered;
+use super::gather::{Around, gathered};
 use super::slopes;
 use super::{Enclosure, RealCircuit, RealStep, Turn, is_whole};
 use crate::circuit::{Aggregate, Reading};
@@ -88,6 +88,8 @@ struct Builder<'a> {
     /// States of the repetitions around.
     locals: Vec<Sum>,
     turns: Vec<Turn>,
+    /// Turns of the repetitions around, multiplied, and with the number of all repetitions.
+    around: u64,
     /// The first step of the turn of the outermost repetition.
     turn: Option<usize>,
     /// Steps that a turn started from, and of each step whether it was made of one: errors that were followed since then say nothing about those of before.
@@ -111,6 +113,7 @@ pub(super) fn build(
         places: HashMap::new(),
         locals: Vec::new(),
         turns: Vec::new(),
+        around: repetitions(expression.root()),
         turn: None,
         started: BTreeSet::new(),
         follows: Vec::new(),
@@ -119,11 +122,11 @@ pub(super) fn build(
     let (value, aggregate) = match expression.root() {
         Node::Call { function, arguments, .. } => {
             let aggregate = if *function == Function::Mean { Aggregate::Mean } else { Aggregate::Sum };
-            let inside = arguments.iter().map(|argument| gathered(argument, length, &mut Vec::new()));
+            let inside = arguments.iter().map(|argument| gathered(argument, length, &mut Around::default()));
             let inside = inside.map(|inside| Ok(inside?.0)).collect::<Result<Vec<_>, ExprError>>()?;
             (builder.product(&inside)?, Some(aggregate))
         }
-        node => (builder.sum(&gathered(node, length, &mut Vec::new())?.0)?, None),
+        node => (builder.sum(&gathered(node, length, &mut Around::default())?.0)?, None),
     };
     let constant = value.constant.clone();
     // The constant is the owner's to add.
@@ -357,6 +360,8 @@ impl Builder<'_> {
         let starts = repeat.states.iter().map(|state| self.sum(&state.start));
         let mut states = starts.collect::<Result<Vec<_>, _>>()?;
         let mut known: Option<(Vec<Enclosure>, Vec<Bounds>)> = None;
+        let around = self.around;
+        self.around = around.saturating_mul(u64::from(repeat.count));
         for _ in 0..repeat.count {
             let first = self.steps.len();
             self.locals.append(&mut states);
@@ -387,6 +392,7 @@ impl Builder<'_> {
             self.locals.truncate(outer);
             known = Some((whole, bounds));
         }
+        self.around = around;
         Ok(states.swap_remove(0))
     }
 
@@ -405,7 +411,7 @@ impl Builder<'_> {
     fn bounds(&self, repeat: &Repeat, whole: &[Enclosure]) -> Vec<Bounds> {
         // Every piece of the repetition is evaluated as often, with as many derivatives.
         let pieces: u64 = repeat.states.iter().map(|state| state.next.unrolled()).sum();
-        let once = pieces.saturating_mul(u64::from(repeat.count)).saturating_mul(1 + whole.len() as u64);
+        let once = pieces.saturating_mul(self.around).saturating_mul(1 + whole.len() as u64);
         let work = (MAX_PIECES / once.max(1)).min(MAX_WORK) as usize / repeat.states.len();
         let wider: Vec<Enclosure> = whole.iter().map(|range| range.widened(margin(range))).collect();
         let of_state = |node: &Node| {
@@ -532,6 +538,12 @@ impl Builder<'_> {
             length: self.length,
         })
     }
+}
+
+/// Repetitions in a piece: all share the evaluations that there are.
+fn repetitions(node: &Node) -> u64 {
+    let inside: u64 = node.parts().into_iter().map(repetitions).sum();
+    inside + u64::from(matches!(node, Node::Repeat(_)))
 }
 
 /// How much further than its range a value may err without leaving the box of a turn's derivatives.

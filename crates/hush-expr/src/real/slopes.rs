@@ -279,7 +279,7 @@ fn up(value: f64) -> f64 {
 }
 
 /// Cuts for one bound.
-const LEAST_WORK: usize = 16;
+const LEAST_WORK: usize = 1;
 const MOST_WORK: usize = 256;
 /// A piece that is so narrow in relation to the whole is not cut.
 const NARROWEST: f64 = 1e-6;

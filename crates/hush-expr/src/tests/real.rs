@@ -292,6 +292,22 @@ proptest! {
     }
 }
 
+/// A short text with repetitions inside one another is passed as often as they have states, and not as often as the product of their numbers.
+#[test]
+fn nested_repetitions_of_many_states_are_gathered() {
+    let level = |inside: String, depth: usize| {
+        let names: Vec<String> = (0..8).map(|state| format!("v{depth}_{state}")).collect();
+        let starts: Vec<String> = names.iter().map(|name| format!("{name} := 0")).collect();
+        let mut next: Vec<String> = names[1..].to_vec();
+        next.push("x".into());
+        next[0] = format!("{} + {inside}", next[0]);
+        format!("repeat(1, {}, {})", starts.join(", "), next.join(", "))
+    };
+    let text = (0..12).fold("x".to_owned(), level);
+    let circuit = real(&text, &[unit_input("0", "1")]).unwrap();
+    assert_eq!(circuit.reading().factor, Ratio::one());
+}
+
 /// What is added to a mean goes into it, where it is the same for every element, and nowhere else.
 #[test]
 fn a_step_of_gradient_descent_shrinks_errors() {

@@ -106,6 +106,8 @@ fn what_is_deeper_than_the_chain_is_evaluated_within_its_bound() {
         // As large as parts may be when they are bootstrapped, alone and in pairs.
         ("repeat(5, z := x, z*z*z*z)", vec![(0.0, 0.9999)], 1),
         ("repeat(4, a := (x + y)^2, b := y^3, 0.25*b^5, a)", vec![(-0.7, 0.7), (-0.7, 0.7)], 0),
+        // A state that is a vector, before another vector has been met.
+        ("repeat(1, b := 1, y + repeat(1, a := x, a - a)) + x", vec![unit, unit], 0),
         // Nothing of it in the last turns is deep.
         ("repeat(3, z := x, repeat(5, w := z, w*x)) + y", vec![unit, unit], 2),
         // Without a repetition.
