@@ -68,7 +68,7 @@ impl Expression {
 
     /// Whether there is a `repeat` in it.
     pub fn has_repetitions(&self) -> bool {
-        self.root.has_repetitions()
+        self.root.repetitions() > 0
     }
 
     /// That functions of whole vectors are the whole expression, if there are any: what a meaning of pieces cannot tell.

@@ -5,6 +5,7 @@ mod build;
 mod enclosure;
 mod gather;
 mod slopes;
+mod turns;
 
 use crate::circuit::Reading;
 use crate::{Circuit, ExprError, Expression, Input, Ratio, Step};

@@ -128,9 +128,10 @@ impl Node {
         matches!(self, Self::Gate(_)) || self.parts().into_iter().any(Self::has_gates)
     }
 
-    /// Whether it is, or has in it, a repetition.
-    pub(crate) fn has_repetitions(&self) -> bool {
-        matches!(self, Self::Repeat(_)) || self.parts().into_iter().any(Self::has_repetitions)
+    /// Repetitions that it is, or has in it.
+    pub(crate) fn repetitions(&self) -> u64 {
+        let inside: u64 = self.parts().into_iter().map(Self::repetitions).sum();
+        inside + u64::from(matches!(self, Self::Repeat(_)))
     }
 
     /// The first function of whole vectors that it is, or has in it, with its position.

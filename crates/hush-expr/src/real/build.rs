@@ -6,19 +6,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use num_bigint::BigInt;
 
 use super::gather::{Around, gathered};
-use super::slopes;
 use super::{Enclosure, RealCircuit, RealStep, Turn, is_whole};
 use crate::circuit::{Aggregate, Reading};
 use crate::error::Size;
-use crate::tree::{Function, Node, Repeat};
+use crate::tree::{Function, Node};
 use crate::{ExprError, Expression, Input, Ratio};
 
 /// `constant + Σ coefficient·step`, and what it may be. Numbers are exact until they stand in a step: what cancels leaves nothing behind.
 #[derive(Clone, Debug)]
-struct Sum {
-    constant: Ratio,
-    terms: BTreeMap<usize, Ratio>,
-    range: Enclosure,
+pub(super) struct Sum {
+    pub(super) constant: Ratio,
+    pub(super) terms: BTreeMap<usize, Ratio>,
+    pub(super) range: Enclosure,
 }
 
 impl Sum {
@@ -55,7 +54,7 @@ impl Sum {
     }
 
     /// Its only term, if it is nothing else.
-    fn only(&self) -> Option<(usize, &Ratio)> {
+    pub(super) fn only(&self) -> Option<(usize, &Ratio)> {
         let mut terms = self.terms.iter();
         match (terms.next(), terms.next()) {
             (Some((&place, coefficient)), None) if self.constant.is_zero() => Some((place, coefficient)),
@@ -64,39 +63,36 @@ impl Sum {
     }
 }
 
-/// The range of a state after a turn, and its largest derivatives by what the turn starts from.
-type Bounds = (Enclosure, Vec<f64>);
-
 /// A step, so that equal ones are found.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Input(usize),
     Linear(u64, Vec<(usize, u64)>),
     Product(usize, usize),
     Total(usize),
 }
 
-struct Builder<'a> {
-    inputs: &'a [Input],
+pub(super) struct Builder<'a> {
+    pub(super) inputs: &'a [Input],
     /// Elements of a vector.
-    length: usize,
-    steps: Vec<RealStep>,
-    ranges: Vec<Enclosure>,
+    pub(super) length: usize,
+    pub(super) steps: Vec<RealStep>,
+    pub(super) ranges: Vec<Enclosure>,
     /// Levels that a step lies below the inputs, as long as nothing is bootstrapped.
-    depths: Vec<u32>,
-    places: HashMap<Key, usize>,
+    pub(super) depths: Vec<u32>,
+    pub(super) places: HashMap<Key, usize>,
     /// States of the repetitions around.
-    locals: Vec<Sum>,
-    turns: Vec<Turn>,
+    pub(super) locals: Vec<Sum>,
+    pub(super) turns: Vec<Turn>,
     /// Turns of the repetitions around, multiplied, and with the number of all repetitions.
-    around: u64,
+    pub(super) around: u64,
     /// The first step of the turn of the outermost repetition.
-    turn: Option<usize>,
+    pub(super) turn: Option<usize>,
     /// Steps that a turn started from, and of each step whether it was made of one: errors that were followed since then say nothing about those of before.
-    started: BTreeSet<usize>,
-    follows: Vec<bool>,
+    pub(super) started: BTreeSet<usize>,
+    pub(super) follows: Vec<bool>,
     /// Whether such a step came again in this turn, where it is something else than what the turn started from.
-    is_mixed: bool,
+    pub(super) is_mixed: bool,
 }
 
 pub(super) fn build(
@@ -113,7 +109,7 @@ pub(super) fn build(
         places: HashMap::new(),
         locals: Vec::new(),
         turns: Vec::new(),
-        around: repetitions(expression.root()),
+        around: expression.root().repetitions(),
         turn: None,
         started: BTreeSet::new(),
         follows: Vec::new(),
@@ -140,7 +136,7 @@ pub(super) fn build(
 }
 
 impl Builder<'_> {
-    fn sum(&mut self, node: &Node) -> Result<Sum, ExprError> {
+    pub(super) fn sum(&mut self, node: &Node) -> Result<Sum, ExprError> {
         Ok(match node {
             // Gathered, every function is a mean.
             Node::Call { arguments, .. } => self.mean(arguments)?,
@@ -189,7 +185,7 @@ impl Builder<'_> {
     }
 
     /// A multiple of a step.
-    fn single(&self, place: usize, coefficient: Ratio) -> Sum {
+    pub(super) fn single(&self, place: usize, coefficient: Ratio) -> Sum {
         let range = self.ranges[place].times(Enclosure::rounded(coefficient.to_f64()));
         Sum { constant: Ratio::zero(), terms: BTreeMap::from([(place, coefficient)]), range }
     }
@@ -273,7 +269,7 @@ impl Builder<'_> {
     }
 
     /// A sum as a number times a step.
-    fn step_of(&mut self, sum: &Sum) -> Result<(usize, Ratio), ExprError> {
+    pub(super) fn step_of(&mut self, sum: &Sum) -> Result<(usize, Ratio), ExprError> {
         if let Some((place, coefficient)) = sum.only() {
             let own = sum.range.times(Enclosure::rounded(coefficient.to_f64()).recip());
             self.ranges[place] = self.ranges[place].meet(own);
@@ -355,121 +351,6 @@ impl Builder<'_> {
         Ok(self.steps.len() - 1)
     }
 
-    fn repeated(&mut self, repeat: &Repeat) -> Result<Sum, ExprError> {
-        let outer = self.locals.len();
-        let starts = repeat.states.iter().map(|state| self.sum(&state.start));
-        let mut states = starts.collect::<Result<Vec<_>, _>>()?;
-        let mut known: Option<(Vec<Enclosure>, Vec<Bounds>)> = None;
-        let around = self.around;
-        self.around = around.saturating_mul(u64::from(repeat.count));
-        for _ in 0..repeat.count {
-            let first = self.steps.len();
-            self.locals.append(&mut states);
-            if outer == 0 {
-                (self.turn, self.is_mixed) = (Some(first), false);
-                let places = self.locals.iter().flat_map(|state| state.terms.keys().copied());
-                let steps = &self.steps;
-                self.started.extend(places.filter(|&place| !matches!(steps[place], RealStep::Input(_))));
-            }
-            let whole = self.whole()?;
-            // A turn from the same ranges has the same bounds.
-            let bounds = match known.take() {
-                Some((box_before, bounds)) if box_before == whole => bounds,
-                _ => self.bounds(repeat, &whole),
-            };
-            let next = repeat.states.iter().zip(&bounds).map(|(state, (range, _))| {
-                let next = self.sum(&state.next)?;
-                self.settled(Sum { range: next.range.meet(*range), ..next })
-            });
-            states = next.collect::<Result<_, _>>()?;
-            // The errors of a turn inside another are not told apart.
-            if outer == 0 {
-                if !self.is_mixed {
-                    self.turn(first, &whole, &bounds, &states);
-                }
-                self.turn = None;
-            }
-            self.locals.truncate(outer);
-            known = Some((whole, bounds));
-        }
-        self.around = around;
-        Ok(states.swap_remove(0))
-    }
-
-    /// Ranges of the names and of the states around.
-    fn whole(&self) -> Result<Vec<Enclosure>, ExprError> {
-        let names = self.inputs.iter().map(|input| {
-            let unit = Enclosure::rounded(input.unit.to_f64());
-            let end = |end: &Ratio| Enclosure::rounded(end.to_f64()).times(unit);
-            end(input.range.low()).join(end(input.range.high()))
-        });
-        let whole: Vec<Enclosure> = names.chain(self.locals.iter().map(|local| local.range)).collect();
-        if whole.iter().all(Enclosure::is_finite) { Ok(whole) } else { Err(beyond()) }
-    }
-
-    /// For each state its range after a turn, and its derivatives around the values before.
-    fn bounds(&self, repeat: &Repeat, whole: &[Enclosure]) -> Vec<Bounds> {
-        // Every piece of the repetition is evaluated as often, with as many derivatives.
-        let pieces: u64 = repeat.states.iter().map(|state| state.next.unrolled()).sum();
-        let once = pieces.saturating_mul(self.around).saturating_mul(1 + whole.len() as u64);
-        let work = (MAX_PIECES / once.max(1)).min(MAX_WORK) as usize / repeat.states.len();
-        let wider: Vec<Enclosure> = whole.iter().map(|range| range.widened(margin(range))).collect();
-        let of_state = |node: &Node| {
-            let names = self.inputs.len();
-            let range = slopes::range(node, names, whole, work);
-            (range, slopes::slopes(node, names, &wider, work))
-        };
-        repeat.states.iter().map(|state| of_state(&state.next)).collect()
-    }
-
-    /// A state as one step, if it has a product in it.
-    fn settled(&mut self, state: Sum) -> Result<Sum, ExprError> {
-        let is_made =
-            |place: &usize| matches!(self.steps[*place], RealStep::Product(..) | RealStep::Total(_));
-        let has_product = state.terms.keys().any(is_made);
-        if !has_product {
-            return Ok(state);
-        }
-        let (place, unit) = self.step_of(&state)?;
-        let own = self.single(place, unit);
-        Ok(Sum { range: own.range.meet(state.range), ..own })
-    }
-
-    /// Notes how errors pass a turn; states and names are those before it, `after` the states behind it.
-    fn turn(&mut self, first: usize, whole: &[Enclosure], bounds: &[Bounds], after: &[Sum]) {
-        let name = |index: usize| self.places.get(&Key::Input(index)).map(|&place| (place, index));
-        let names = (0..self.inputs.len())
-            .filter_map(name)
-            .map(|(place, index)| (index, BTreeMap::from([(place, self.inputs[index].unit.clone())])));
-        let states = self.locals.iter().enumerate();
-        let states = states.map(|(index, state)| (self.inputs.len() + index, state.terms.clone()));
-        let before: Vec<(usize, BTreeMap<usize, Ratio>)> = names.chain(states).collect();
-        // A step that several start from has the tightest limit of all.
-        let mut starts: BTreeMap<usize, f64> = BTreeMap::new();
-        for (variable, terms) in &before {
-            let limit = margin(&whole[*variable]) / terms.len().max(1) as f64;
-            for (&place, coefficient) in terms {
-                let own = limit.log2() - coefficient.log2();
-                starts.entry(place).and_modify(|known| *known = known.min(own)).or_insert(own);
-            }
-        }
-        let of_state = |(state, (_, slopes)): (&Sum, &Bounds)| {
-            let (place, unit) = state.only().filter(|(place, _)| *place >= first)?;
-            let mut own: BTreeMap<usize, f64> = BTreeMap::new();
-            for (variable, terms) in &before {
-                for (&start, coefficient) in terms.iter().filter(|_| slopes[*variable] > 0.0) {
-                    let share = (coefficient.log2() - unit.log2()).exp2();
-                    *own.entry(start).or_default() += slopes[*variable] * share;
-                }
-            }
-            own.values().all(|slope| slope.is_finite()).then(|| (place, own.into_iter().collect()))
-        };
-        let states: Vec<_> = after.iter().zip(bounds).filter_map(of_state).collect();
-        if !states.is_empty() {
-            self.turns.push(Turn { first, starts: starts.into_iter().collect(), states });
-        }
-    }
-
     /// The steps that the output needs.
     fn finish(
         self,
@@ -540,17 +421,6 @@ impl Builder<'_> {
     }
 }
 
-/// Repetitions in a piece: all share the evaluations that there are.
-fn repetitions(node: &Node) -> u64 {
-    let inside: u64 = node.parts().into_iter().map(repetitions).sum();
-    inside + u64::from(matches!(node, Node::Repeat(_)))
-}
-
-/// How much further than its range a value may err without leaving the box of a turn's derivatives.
-fn margin(range: &Enclosure) -> f64 {
-    range.magnitude() * MARGIN
-}
-
 /// log2 of the smallest power of two that is no less; 0 for what is as good as nothing.
 fn log2_above(value: f64) -> i64 {
     if value > NOTHING { value.log2().ceil() as i64 } else { 0 }
@@ -582,7 +452,7 @@ fn normal(value: f64) -> Result<f64, ExprError> {
     if value.is_normal() { Ok(value) } else { Err(beyond()) }
 }
 
-fn beyond() -> ExprError {
+pub(super) fn beyond() -> ExprError {
     ExprError::TooLarge { what: Size::Digits, limit: LARGEST_DIGITS }
 }
 
@@ -603,9 +473,3 @@ const MAX_EXPONENT_LOG2: u64 = 1 << 14;
 const LARGEST: f64 = 64.0;
 /// Steps of a circuit.
 const MAX_STEPS: usize = 1 << 14;
-/// Evaluations of a turn for its bounds.
-const MAX_WORK: u64 = 1 << 11;
-/// Evaluations of pieces in a repetition, over all its turns.
-const MAX_PIECES: u64 = 1 << 24;
-/// How far off a state may be for the derivatives of a turn to hold, in relation to its magnitude.
-const MARGIN: f64 = 1.0 / 256.0;
