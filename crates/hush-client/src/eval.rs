@@ -155,7 +155,7 @@ pub struct BootstrapAccount {
 pub struct PlacedBootstrap {
     /// Values that are bootstrapped as one: 1 or 2.
     pub values: usize,
-    /// The turn of a repetition that it is part of, from 1; 0 outside of any.
+    /// The last turn that has begun, counted from 1 over all repetitions; 0 before the first.
     pub turn: usize,
 }
 

@@ -8,7 +8,7 @@ mod slopes;
 mod turns;
 
 use crate::circuit::Reading;
-use crate::{Circuit, ExprError, Expression, Input, Ratio, Step};
+use crate::{ExprError, Expression, Input};
 pub use enclosure::Enclosure;
 
 /// One operation on what is encrypted. Numbers are places of earlier steps.
@@ -63,12 +63,13 @@ pub struct Turn {
 
 /// A circuit with real coefficients, in which values are about 1 as they are encrypted.
 ///
-/// *Invariants.* As those of [`Circuit`]; coefficients are finite.
+/// *Invariants.* As those of [`Circuit`](crate::Circuit); coefficients are finite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RealCircuit {
     steps: Vec<RealStep>,
     ranges: Vec<Enclosure>,
     turns: Vec<Turn>,
+    turn_starts: Vec<usize>,
     reading: Reading,
     length: usize,
 }
@@ -77,7 +78,7 @@ impl RealCircuit {
     /// Builds the circuit of an expression over vectors of `length` in the order of [`Expression::names`], whose units are powers of two. Functions of whole vectors may stand inside.
     ///
     /// # Math
-    /// Every part is kept as `constant + Σ coefficient·step` in doubles; a sum that is a factor becomes a step of its own, divided by a coefficient that makes those of its
+    /// Every part is kept as `constant + Σ coefficient·step` in fractions, which are rounded to doubles where they stand in a step; a sum that is a factor becomes a step of its own, divided by a coefficient that makes those of its
     /// deepest products whole: these are added before they are divided, and no level is lost to a coefficient. What would become larger than 2^6 that way is divided for good.
     /// After every turn of a repetition the range of a state is enclosed by the turn as a whole, which is far narrower than what its steps give one by one.
     ///
@@ -85,7 +86,7 @@ impl RealCircuit {
     /// For each turn of a repetition some thousand evaluations of it.
     ///
     /// # Errors
-    /// As [`Circuit::build`]; [`ExprError::TooLarge`] for values beyond doubles, as those of a repetition that has no bounds.
+    /// As [`Circuit::build`](crate::Circuit::build); [`ExprError::TooLarge`] for values beyond doubles, as those of a repetition that has no bounds.
     pub fn build(expression: &Expression, inputs: &[Input], length: usize) -> Result<Self, ExprError> {
         build::build(expression, inputs, length)
     }
@@ -98,9 +99,13 @@ impl RealCircuit {
     pub fn ranges(&self) -> &[Enclosure] {
         &self.ranges
     }
-    /// Turns of repetitions, in their order.
+    /// Turns of repetitions whose errors are followed, in their order.
     pub fn turns(&self) -> &[Turn] {
         &self.turns
+    }
+    /// The first step of every turn of an outermost repetition.
+    pub fn turn_starts(&self) -> &[usize] {
+        &self.turn_starts
     }
     /// Elements of a vector.
     pub fn length(&self) -> usize {
@@ -109,39 +114,6 @@ impl RealCircuit {
     /// How results are read from outputs.
     pub fn reading(&self) -> &Reading {
         &self.reading
-    }
-    /// The largest absolute value of a step.
-    pub fn largest_magnitude(&self) -> f64 {
-        self.ranges.iter().map(Enclosure::magnitude).fold(0.0, f64::max)
-    }
-    /// The largest absolute value of an output.
-    pub fn output_magnitude(&self) -> f64 {
-        self.ranges.last().map_or(0.0, Enclosure::magnitude)
-    }
-}
-
-impl From<&Circuit> for RealCircuit {
-    /// The same steps, with coefficients rounded to doubles.
-    fn from(circuit: &Circuit) -> Self {
-        let double = |value: &num_bigint::BigInt| Ratio::from(value.clone()).to_f64();
-        let step = |step: &Step| match step {
-            Step::Input(input) => RealStep::Input(*input),
-            Step::Linear { constant, terms } => RealStep::Linear {
-                constant: double(constant),
-                terms: terms.iter().map(|(place, coefficient)| (*place, double(coefficient))).collect(),
-            },
-            Step::Product(a, b) => RealStep::Product(*a, *b),
-        };
-        let range = |range: &crate::Interval| {
-            Enclosure::rounded(range.low().to_f64()).join(Enclosure::rounded(range.high().to_f64()))
-        };
-        Self {
-            steps: circuit.steps().iter().map(step).collect(),
-            ranges: circuit.ranges().iter().map(range).collect(),
-            turns: Vec::new(),
-            reading: circuit.reading().clone(),
-            length: 1,
-        }
     }
 }
 

@@ -178,11 +178,11 @@ impl PlacedCircuit {
     pub fn raises(&self) -> &[Raise] {
         &self.schedule.raises
     }
-    /// Turns of repetitions that are over when a step has been computed; 0 without repetitions.
+    /// Turns that have begun where a step is computed, over all repetitions; 0 before the first.
     pub fn turns_until(&self, step: usize) -> usize {
         match &self.body {
             Body::Exact(_) => 0,
-            Body::Real(steps) => steps.turns.iter().filter(|turn| turn.first <= step).count(),
+            Body::Real(steps) => steps.turn_starts.iter().filter(|&&first| first <= step).count(),
         }
     }
     /// How elements lie in slots, where they are summed.

@@ -49,6 +49,8 @@ pub(super) struct Steps<S> {
     /// log2 of the largest absolute value of each step.
     pub(super) magnitudes_log2: Vec<f64>,
     pub(super) turns: Vec<Turn>,
+    /// The first step of every turn.
+    pub(super) turn_starts: Vec<usize>,
     /// Whether coefficients are rounded to doubles.
     pub(super) is_rounded: bool,
     /// Where elements are summed.
@@ -146,6 +148,7 @@ impl Steps<i64> {
             ops: circuit.steps().iter().map(op).collect(),
             magnitudes_log2: circuit.ranges().iter().map(|range| range.magnitude().log2()).collect(),
             turns: Vec::new(),
+            turn_starts: Vec::new(),
             is_rounded: false,
             period: None,
         }
@@ -179,7 +182,14 @@ impl Steps<f64> {
             Step::Product(a, b) => Op::Product(*a, *b),
         };
         let ops = circuit.steps().iter().map(op).collect();
-        Self { ops, magnitudes_log2, turns: Vec::new(), is_rounded: false, period: None }
+        Self {
+            ops,
+            magnitudes_log2,
+            turns: Vec::new(),
+            turn_starts: Vec::new(),
+            is_rounded: false,
+            period: None,
+        }
     }
 
     /// Of a circuit with real coefficients.
@@ -200,6 +210,7 @@ impl Steps<f64> {
             ops: circuit.steps().iter().map(op).collect(),
             magnitudes_log2: circuit.ranges().iter().map(|range| range.magnitude().log2()).collect(),
             turns: circuit.turns().to_vec(),
+            turn_starts: circuit.turn_starts().to_vec(),
             is_rounded: true,
             period: has_totals.then(|| Period { length, slots: length.next_power_of_two() }),
         }

@@ -84,6 +84,8 @@ pub(super) struct Builder<'a> {
     /// States of the repetitions around.
     pub(super) locals: Vec<Sum>,
     pub(super) turns: Vec<Turn>,
+    /// The first step of every turn of an outermost repetition, whether its errors are followed or not.
+    pub(super) turn_starts: Vec<usize>,
     /// Turns of the repetitions around, multiplied, and with the number of all repetitions.
     pub(super) around: u64,
     /// The first step of the turn of the outermost repetition.
@@ -109,6 +111,7 @@ pub(super) fn build(
         places: HashMap::new(),
         locals: Vec::new(),
         turns: Vec::new(),
+        turn_starts: Vec::new(),
         around: expression.root().repetitions(),
         turn: None,
         started: BTreeSet::new(),
@@ -384,8 +387,10 @@ impl Builder<'_> {
             RealStep::Total(of) => RealStep::Total(moved[of]),
         };
         let stays = |place: &usize| needed[*place];
+        let place_of = |first: usize| moved.get(first).copied().unwrap_or(count);
+        let turn_starts = self.turn_starts.into_iter().map(place_of).collect();
         let turn = |turn: Turn| Turn {
-            first: moved.get(turn.first).copied().unwrap_or(count),
+            first: place_of(turn.first),
             starts: turn
                 .starts
                 .into_iter()
@@ -415,6 +420,7 @@ impl Builder<'_> {
             steps,
             ranges,
             turns,
+            turn_starts,
             reading: Reading { factor, constant, aggregate },
             length: self.length,
         })

@@ -24,6 +24,7 @@ impl Builder<'_> {
             self.locals.append(&mut states);
             if outer == 0 {
                 (self.turn, self.is_mixed) = (Some(first), false);
+                self.turn_starts.push(first);
                 let places = self.locals.iter().flat_map(|state| state.terms.keys().copied());
                 let steps = &self.steps;
                 self.started.extend(places.filter(|&place| !matches!(steps[place], RealStep::Input(_))));

@@ -292,6 +292,19 @@ proptest! {
     }
 }
 
+/// Turns are counted whether their errors are followed or not.
+#[test]
+fn every_turn_is_counted() {
+    let inputs = vec![unit_input("0.25", "0.75"); 2];
+    // The step of x^4 comes again in the first turn, where it is what the turn starts from.
+    let circuit = real("repeat(3, z := x^4, x^4*z + y/2)", &inputs).unwrap();
+    assert_eq!(circuit.turn_starts().len(), 3);
+    assert!(circuit.turns().len() < 3);
+    assert!(circuit.turns().iter().all(|turn| circuit.turn_starts().contains(&turn.first)));
+    assert!(circuit.turn_starts().windows(2).all(|pair| pair[0] < pair[1]));
+    assert_eq!(real("x^4*y", &inputs).unwrap().turn_starts().len(), 0);
+}
+
 /// A short text with repetitions inside one another is passed as often as they have states, and not as often as the product of their numbers.
 #[test]
 fn nested_repetitions_of_many_states_are_gathered() {

@@ -44,7 +44,7 @@ fn drawn(draw: &mut Draw, count: usize) -> Steps<f64> {
     let magnitudes_log2 = (0..ops.len()).map(|_| if draw.below(3) == 0 { 1.5 } else { 0.0 }).collect();
     let length = 6 + 2 * draw.below(2);
     let period = Some(Period { length, slots: 8 });
-    Steps { ops, magnitudes_log2, turns: Vec::new(), is_rounded: true, period }
+    Steps { ops, magnitudes_log2, turns: Vec::new(), turn_starts: Vec::new(), is_rounded: true, period }
 }
 
 /// The cost of a set of bootstrapped steps; `None` where something has no level.
@@ -170,6 +170,7 @@ fn a_chain_is_bootstrapped_every_time_that_its_levels_are_used_up() {
         ops,
         magnitudes_log2: vec![0.0; count + 1],
         turns: Vec::new(),
+        turn_starts: Vec::new(),
         is_rounded: true,
         period: None,
     };
@@ -199,8 +200,14 @@ fn what_can_wait_for_another_is_bootstrapped_with_it() {
     }
     ops.push(Op::Product(24, 25));
     let count = ops.len();
-    let steps =
-        Steps { ops, magnitudes_log2: vec![0.0; count], turns: Vec::new(), is_rounded: true, period: None };
+    let steps = Steps {
+        ops,
+        magnitudes_log2: vec![0.0; count],
+        turns: Vec::new(),
+        turn_starts: Vec::new(),
+        is_rounded: true,
+        period: None,
+    };
     let rules = Rules { least: Level(0), boot: BOOT, cost: &|_| 1.0, rotations: 0 };
     let schedule = Schedule::cheapest(&steps, &rules).unwrap();
     check_levels(&steps, &schedule);
