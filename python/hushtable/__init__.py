@@ -34,6 +34,7 @@ from ._keys import Key, keygen, open_key
 from ._life import Altered, History, Purged, Rotated, VersionChange
 from ._lookup import Lookup
 from ._machine import doctor
+from ._model import Model, fit
 from ._plan import Plan, Way
 from ._prepared import Prepared
 from ._query import Query
@@ -47,9 +48,9 @@ __version__: str = doctor()["version"]
 
 __all__ = [
     "Accepted", "Account", "Altered", "Appended", "Catalogue", "Column", "Compacted", "DamagedError", "DataError", "Deleted", "Expr", "History", "HushError",
-    "HushWarning", "InternalError", "Key", "Leakage", "Listed", "Lookup", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
+    "HushWarning", "InternalError", "Key", "Leakage", "Listed", "Lookup", "Model", "NoColumnError", "OwnerKeyError", "Plan", "PrecisionError", "Prepared",
     "Purged", "Pushed", "Query", "RefusedError", "Rejected", "RemoteError", "ResourceError", "Result", "Rotated", "Schema", "Table", "TablePlan",
-    "Updated", "UsageError", "VersionChange", "Way", "accept", "avg", "catalogue", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "keygen", "kurtosis",
+    "Updated", "UsageError", "VersionChange", "Way", "accept", "avg", "catalogue", "col", "count", "device_key", "doctor", "drop", "encrypt", "expr", "fit", "keygen", "kurtosis",
     "lit", "ls", "max", "median", "min", "mode", "open", "open_key", "propose", "pull", "push", "quantile", "read_schema", "run", "skewness", "stddev", "sum",
     "variance",
 ]  # fmt: skip

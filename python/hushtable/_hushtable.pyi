@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 __all__ = [
-    "Answer", "Catalogue", "Key", "Prepared", "Schema", "Source", "Table", "accept", "alter", "append", "compact", "decrypt",
-    "delete_rows", "device_key", "doctor", "drop_table", "encrypt", "history", "is_server", "ls", "pull", "purge", "push",
+    "Answer", "Catalogue", "Key", "Model", "Prepared", "Schema", "Source", "Table", "accept", "alter", "append", "compact", "decrypt",
+    "delete_rows", "device_key", "doctor", "drop_table", "encrypt", "fit", "history", "is_server", "ls", "pull", "purge", "push",
     "rehearse", "rotate", "table_of_query", "update_rows",
 ]  # fmt: skip
 
@@ -69,6 +69,24 @@ class Schema:
     def edit(self, column: str | None, changes: list[tuple[str, _Setting]]) -> Schema: ...
     def save(self, path: _Path, replace: bool) -> None: ...
 
+@final
+class Model:
+    @property
+    def facts(self) -> dict[str, Any]: ...
+    @staticmethod
+    def parse(text: str, place: str) -> Model: ...
+    def json(self) -> str: ...
+    def sql(self) -> str: ...
+    def expression(self) -> str: ...
+    def query(self, table: Table, keep: list[str], condition: str | None) -> str: ...
+
+def fit(
+    table: Table,
+    kind: str,
+    wanted: tuple[str, list[str]],
+    condition: str | None,
+    size: tuple[int, int],
+) -> Model: ...
 @final
 class Table:
     @property

@@ -11,6 +11,7 @@ pub(crate) mod edge;
 mod key;
 mod life;
 mod lookup;
+mod model;
 mod question;
 mod release;
 mod rotate;
@@ -36,6 +37,7 @@ pub(crate) use device::{Doctor, Target, TargetArgs};
 pub(crate) use key::{Backup, ChangePassphrase, Key, KeyCommand};
 pub(crate) use life::{History, Purge};
 pub(crate) use lookup::LookupArgs;
+pub(crate) use model::{Fit, Printed, Score};
 pub(crate) use question::QuestionArgs;
 pub(crate) use release::ReleaseArgs;
 pub(crate) use rotate::Rotate;
@@ -100,6 +102,10 @@ pub(crate) enum Command {
     Query(Query),
     /// Show what runs where, what it costs and what the server learns, without running it
     Explain(Explain),
+    /// Fit a linear or logistic model, or a tree, to rows of a table
+    Fit(Fit),
+    /// What a model says of rows of a table
+    Score(Score),
     /// Give the owner's data back
     Decrypt(Decrypt),
     /// Delete a table on a server or in an object store

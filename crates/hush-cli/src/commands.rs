@@ -12,6 +12,7 @@ mod eval;
 mod explain;
 mod key;
 mod life;
+mod model;
 mod owner;
 mod query;
 mod rehearsal;
@@ -55,6 +56,8 @@ pub(crate) fn run(cli: &Cli) -> Result<ExitCode, Error> {
         Command::Rotate(args) => rotate::rotate(args, threads),
         Command::Query(args) => several::query(args, threads),
         Command::Explain(args) => several::explain(args, threads),
+        Command::Fit(args) => model::fit(args, threads),
+        Command::Score(args) => model::score(args, threads),
         Command::Edge(args) => edge::edge(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Bench(args) => return bench::bench(args, cli),

@@ -57,6 +57,7 @@ mod lived;
 mod machine;
 mod matching;
 mod merge;
+mod model;
 mod number;
 mod owner;
 mod packing;
@@ -118,6 +119,10 @@ pub use hush_keys::keyfile::{KeyFileError, MIN_PASSPHRASE_CHARS, NewPassphrase, 
 pub use hush_remote::{self as remote, Progress, Silent};
 pub use hush_system::memory::peak_resident_bytes;
 pub use machine::{ProfileInUse, UnusedProfile, calibrate, profile_path, save_profile};
+pub use model::{
+    Coefficients, Fit, MAX_DEPTH, Model, ModelError, ModelKind, ModelRequest, Node, ScoreRequest, Tree,
+    TreeSize,
+};
 pub use owner::{EncryptOptions, Encrypted, OwnerKey, encrypt};
 pub use pins::Pins;
 pub use place::TablePlace;

@@ -12,6 +12,7 @@ mod files;
 pub(crate) mod groups;
 pub(crate) mod held;
 mod keys;
+mod logistic;
 pub(crate) mod masks;
 pub(crate) mod matching;
 pub(crate) mod merge;
@@ -145,6 +146,7 @@ fn evaluation_error(error: &DataFusionError) -> ExecError {
             ExecError::Expression { role: ExpressionRole::ClearHalf, fault }
         }
         DataFusionError::Internal(_) => ExecError::Internal { place: "query engine" },
+        DataFusionError::External(fault) if fault.is::<logistic::OutcomeFault>() => ExecError::Outcome,
         _ => ExecError::Evaluation { role: ExpressionRole::ClearHalf },
     }
 }

@@ -4,16 +4,16 @@
 //! Causes below this crate are dropped on purpose where their text may quote a value of the table (a failed
 //! cast, a division by zero) or tell of the inside of the service.
 
+mod expression;
 mod partial;
 
 use hush_plan::EncodingId;
-use hush_plan::error::Measure;
 use hush_plan::plan::{PlanReadFault, PredicateFault};
-use hush_plan::sql::TextFault;
 use hush_rlwe::CodecError;
 use hush_table::error::{Operation, StoreFault};
 use hush_table::{Digest, TableError};
 
+pub use self::expression::{ExpressionFault, ExpressionRole};
 pub use self::partial::PartialFault;
 
 /// Kinds of errors, for exit codes and HTTP statuses.
@@ -91,6 +91,11 @@ pub enum ExecError {
     /// The plan was cancelled: nobody waits for its answer.
     #[error("the query was cancelled; ask again")]
     Cancelled,
+    /// A logistic regression of what is no condition.
+    #[error(
+        "the outcome of a logistic regression lies from 0 to 1, and that of some row does not\n  Way out: a condition, as in LOGREG(x > 3, y)."
+    )]
+    Outcome,
     /// The clear half could not be computed on this table.
     #[error(
         "{role} failed on a row of the table: a number beyond its type, or a text that does not convert\n  Ways out: CAST to a wider type; TRY_CAST, which is NULL where a text does not convert."
@@ -383,51 +388,6 @@ pub enum PlanFault {
     },
 }
 
-/// The role of an SQL expression in a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExpressionRole {
-    /// A clear output column.
-    Clear(usize),
-    /// The clear half as a whole.
-    ClearHalf,
-    /// A group key.
-    Key(usize),
-    /// A mask's condition.
-    MaskCondition(usize),
-    /// A mask's weight.
-    MaskWeight(usize),
-    /// A program's clear operand.
-    Operand(usize),
-    /// The plan's predicate.
-    Predicate,
-}
-
-/// A fault of an SQL expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExpressionFault {
-    /// A function that the server does not run.
-    Function,
-    /// Functions that put texts into texts, one in another or with a long text.
-    Growing,
-    /// Does not parse, or names a column that is not clear.
-    Malformed,
-    /// Subqueries, windows, variables, nested aggregates and the like.
-    NotScalar,
-    /// Longer, deeper or more work than this server takes.
-    TooLarge {
-        /// The measure.
-        what: Measure,
-        /// Found.
-        found: usize,
-        /// Allowed.
-        limit: usize,
-    },
-    /// Another type than its role asks for.
-    Type,
-}
-
 impl ExecError {
     /// The stable code, for documentation, logs, the wire and tests.
     pub fn code(&self) -> &'static str {
@@ -442,6 +402,7 @@ impl ExecError {
             Self::Deadline { .. } => "HUSH-E043",
             Self::Cancelled => "HUSH-E044",
             Self::Evaluation { .. } => "HUSH-E050",
+            Self::Outcome => "HUSH-E052",
             Self::Weight { .. } => "HUSH-E051",
             Self::Corrupt { .. } => "HUSH-E060",
             Self::Io | Self::Store { .. } => "HUSH-E061",
@@ -457,9 +418,11 @@ impl ExecError {
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Plan(_) | Self::Expression { .. } | Self::Evaluation { .. } | Self::Weight { .. } => {
-                ErrorKind::BadPlan
-            }
+            Self::Plan(_)
+            | Self::Expression { .. }
+            | Self::Evaluation { .. }
+            | Self::Outcome
+            | Self::Weight { .. } => ErrorKind::BadPlan,
             Self::NoTable | Self::StaleManifest | Self::NoKeys => ErrorKind::NotFound,
             Self::GroupLimit { .. }
             | Self::AnswerLimit { .. }
@@ -517,65 +480,6 @@ impl PlanFault {
             Self::ProductElements { .. } => "HUSH-E028",
             Self::ProductCost { .. } => "HUSH-E029",
             Self::LackingProducts { .. } => "HUSH-E009",
-        }
-    }
-}
-
-impl ExpressionFault {
-    /// The stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Malformed => "HUSH-E020",
-            Self::NotScalar => "HUSH-E021",
-            Self::Function => "HUSH-E022",
-            Self::Growing | Self::TooLarge { .. } => "HUSH-E023",
-            Self::Type => "HUSH-E024",
-        }
-    }
-}
-
-impl std::fmt::Display for ExpressionRole {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Clear(index) => write!(f, "clear column c{index}"),
-            Self::ClearHalf => f.write_str("the clear half"),
-            Self::Key(index) => write!(f, "group key k{index}"),
-            Self::MaskCondition(index) => write!(f, "the condition of mask {index}"),
-            Self::MaskWeight(index) => write!(f, "the weight of mask {index}"),
-            Self::Operand(index) => write!(f, "operand {index}"),
-            Self::Predicate => f.write_str("the WHERE condition"),
-        }
-    }
-}
-
-impl std::fmt::Display for ExpressionFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::TooLarge { what, found, limit } => {
-                return write!(
-                    f,
-                    "has {found} {what}, at most {limit} are read; ask for less in one expression, or in several queries"
-                );
-            }
-            Self::Growing => {
-                "puts texts into texts that it has made; nest such functions less and use shorter texts"
-            }
-            Self::Function => "calls a function that this server does not run",
-            Self::Malformed => "is not SQL over the table's clear columns",
-            Self::NotScalar => {
-                "is not a scalar expression (or not an aggregate of scalars, where one is due)"
-            }
-            Self::Type => "has another type than its place asks for",
-        })
-    }
-}
-
-impl From<TextFault> for ExpressionFault {
-    fn from(fault: TextFault) -> Self {
-        match fault {
-            TextFault::Query => Self::NotScalar,
-            TextFault::TooMuch { what, found, limit } => Self::TooLarge { what, found, limit },
-            _ => Self::Malformed,
         }
     }
 }

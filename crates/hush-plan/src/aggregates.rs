@@ -62,6 +62,20 @@ pub enum JointFunction {
     Spread(usize, usize),
 }
 
+/// The parts of the logistic regression of an outcome `y` on one or more `x₁ … x_k`. They keep all values of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FitPart {
+    /// The number of rows where all have a value.
+    Count,
+    /// The constant; NULL where no coefficients make the rows most likely: the `x` are linearly dependent (or constant), or they
+    /// separate the outcomes.
+    Intercept,
+    /// McFadden's part of the likelihood that the fit explains; NULL as for the constant.
+    R2,
+    /// Coefficient of `x` number `index` (from 1); NULL as for the constant.
+    Slope(usize),
+}
+
 /// A part of all rows, from 0 to 1, in lowest terms or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fraction {
@@ -95,6 +109,8 @@ pub(crate) enum OrderFunction {
 /// The input of an aggregate, which decides how it is planned and finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aggregate {
+    /// Of the rows one by one, by a function of ours in the query engine.
+    Fitted(FitPart),
     /// Of the values in their order, by the server's query engine; exact quantiles are finished by the owner.
     Ordered(OrderFunction),
     /// By the server's query engine only, under this name.
@@ -190,6 +206,10 @@ const AGGREGATES: &[Entry] = &[
     Entry::features(&["linreg_intercept"], JointFunction::Intercept),
     Entry::features(&["linreg_r2"], JointFunction::R2),
     Entry::features(&["linreg_slope"], JointFunction::Slope(1)).arguments(Arguments::NumberedFeatures),
+    Entry::fitted(&["logreg_count"], FitPart::Count),
+    Entry::fitted(&["logreg_intercept"], FitPart::Intercept),
+    Entry::fitted(&["logreg_r2"], FitPart::R2),
+    Entry::fitted(&["logreg_slope"], FitPart::Slope(1)).arguments(Arguments::NumberedFeatures),
     Entry::engine(&["max"]).window(Window::Remembering).suggested("max"),
     Entry::ordered(&["median"], OrderFunction::QuantileCont(Fraction::HALF), Arguments::One)
         .suggested("median"),
@@ -242,7 +262,9 @@ pub(crate) fn of_purpose(purpose: Purpose) -> impl Iterator<Item = &'static Entr
 
 /// The names by which the server's query engine is asked for aggregates of clear columns.
 pub fn engine_aggregates() -> impl Iterator<Item = &'static str> {
-    let is_asked = |entry: &&Entry| !matches!(entry.computes, Aggregate::Jointly(_) | Aggregate::Ordered(_));
+    let is_asked = |entry: &&Entry| {
+        !matches!(entry.computes, Aggregate::Fitted(_) | Aggregate::Jointly(_) | Aggregate::Ordered(_))
+    };
     AGGREGATES.iter().filter(is_asked).map(Entry::engine_name)
 }
 
@@ -351,6 +373,10 @@ impl Entry {
 
     const fn ordered(names: &'static [&'static str], computes: OrderFunction, arguments: Arguments) -> Self {
         Self::new(names, Aggregate::Ordered(computes), arguments)
+    }
+
+    const fn fitted(names: &'static [&'static str], part: FitPart) -> Self {
+        Self::new(names, Aggregate::Fitted(part), Arguments::Features)
     }
 
     const fn jointly(names: &'static [&'static str], computes: Jointly, arguments: Arguments) -> Self {

@@ -8,6 +8,7 @@
 
 mod call;
 mod joint;
+mod logistic;
 mod moments;
 mod order;
 mod product;

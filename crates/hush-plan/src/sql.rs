@@ -37,13 +37,14 @@ pub use bounds::{TextFault, check_expression};
 pub(crate) use calendar::CalendarPart;
 pub(crate) use changes::{Change, changes};
 pub(crate) use condition::renamed_condition;
-pub use condition::{Condition, OwnedCondition};
+pub use condition::{Condition, OwnedCondition, is_condition};
 pub(crate) use constant::{constant_number, constant_units};
-pub(crate) use expression::{bare, column_name, columns_of, holds, quoted, renamed, shown};
+pub use expression::quoted;
+pub(crate) use expression::{bare, column_name, columns_of, holds, renamed, shown};
 pub use several::{Several, several};
 pub use shown::shown_name;
 pub use similar::similar_regex;
-pub use statement::table_of;
+pub use statement::{is_expression, table_of};
 pub use workload::{parse_workload, statements};
 
 use std::collections::BTreeSet;

@@ -14,6 +14,7 @@ mod data;
 mod devices;
 mod error;
 mod life;
+mod model;
 mod owner;
 mod rows;
 mod schema;
@@ -36,6 +37,8 @@ mod _hushtable {
     use crate::devices::{accept, device_key};
     #[pymodule_export]
     use crate::life::{history, purge};
+    #[pymodule_export]
+    use crate::model::{Model, fit};
     #[pymodule_export]
     use crate::owner::{Key, alter, append, compact, encrypt, rotate};
     #[pymodule_export]

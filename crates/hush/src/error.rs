@@ -79,6 +79,12 @@ impl From<ClientError> for Error {
     }
 }
 
+impl From<hush_client::ModelError> for Error {
+    fn from(error: hush_client::ModelError) -> Self {
+        ClientError::from(error).into()
+    }
+}
+
 impl From<hush_client::KeyFileError> for Error {
     fn from(error: hush_client::KeyFileError) -> Self {
         ClientError::from(error).into()

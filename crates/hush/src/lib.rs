@@ -35,18 +35,20 @@ mod machine;
 use std::path::Path;
 
 pub use error::Error;
+pub use hush_client::Fit as ModelFit;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, StoredFile, TableSummary};
 pub use hush_client::{
     Accepted, Account, AlterOptions, AlterReport, Analysis, AppendOptions, AppendReport, BootstrapAccount,
-    Catalogue, CatalogueExplanation, CatalogueOutcome, CheckedStatement, ColumnCache, CompactOptions,
-    CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions, DeleteReport,
-    DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, EvalScheme, Evaluation,
-    Explanation, FileLookup, History, IntegerAccount, Keeping, MAX_REJECTIONS, MOST_DELETED_PERCENT,
-    Measured, MissingRows, Moved, NO_HOME, NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase,
-    Phases, Pins, Policy, PreparedQuery, Present, PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport,
-    Pushed, Rehearsal, RehearsalOptions, RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay,
-    SchemeKind, SecurityLine, Silent, Statement, StoredBytes, TableAnswer, TableDecryption, TableExplanation,
-    TablePlace, UnusedProfile, UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, Which,
+    Catalogue, CatalogueExplanation, CatalogueOutcome, CheckedStatement, Coefficients, ColumnCache,
+    CompactOptions, CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions,
+    DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, EvalScheme,
+    Evaluation, Explanation, FileLookup, History, IntegerAccount, Keeping, MAX_REJECTIONS,
+    MOST_DELETED_PERCENT, Measured, MissingRows, Model, ModelError, ModelKind, ModelRequest, Moved, NO_HOME,
+    NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery,
+    Present, PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions,
+    RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind, ScoreRequest,
+    SecurityLine, Silent, Statement, StoredBytes, TableAnswer, TableDecryption, TableExplanation, TablePlace,
+    Tree, TreeSize, UnusedProfile, UpdateOptions, UpdateReport, VectorSource, Verified, VersionChange, Which,
     WorkFactor, WorkloadAdvice, harden_process, peak_resident_bytes, profile_path, schema_path,
 };
 pub use hush_edge::{

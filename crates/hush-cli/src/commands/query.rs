@@ -97,4 +97,4 @@ impl Place<'_> {
     }
 }
 
-const BYTES_PER_MEGABIT: f64 = 125_000.0;
+pub(super) const BYTES_PER_MEGABIT: f64 = 125_000.0;

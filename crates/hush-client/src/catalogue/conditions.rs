@@ -9,6 +9,7 @@ use datafusion::logical_expr::expr::{Between, Cast, InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use hush_plan::ColumnType;
 use hush_plan::schema::units::format_units;
+pub(super) use hush_plan::sql::quoted;
 
 use crate::tokens::Tokens;
 
@@ -134,11 +135,6 @@ fn unquoted(expr: &Expr) -> Option<&str> {
         Expr::Cast(Cast { expr, .. }) => unquoted(expr),
         _ => None,
     }
-}
-
-/// A name in double quotes.
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn not(negated: bool) -> &'static str {

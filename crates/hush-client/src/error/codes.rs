@@ -20,6 +20,7 @@ impl ClientError {
             Self::Purge(source) => source.code(),
             Self::Rotate(source) => source.code(),
             Self::Alter(source) => source.code(),
+            Self::Model(source) => source.code(),
             Self::Release(source) => source.code(),
             Self::Remote(source) => source.code(),
             Self::SchemaEdit { source } | Self::SchemaFile { source, .. } | Self::SchemaText { source } => {
@@ -110,6 +111,7 @@ impl ClientError {
             Self::Purge(source) => source.kind(),
             Self::Rotate(source) => source.kind(),
             Self::Alter(source) => source.kind(),
+            Self::Model(source) => source.kind(),
             Self::Eval(source) => source.kind(),
             Self::KeyFile(hush_keys::keyfile::KeyFileError::Memory { .. }) => ErrorKind::Resource,
             Self::KeyFile(_) | Self::NoRoot { .. } | Self::OldKey { .. } | Self::OtherKey { .. } => {

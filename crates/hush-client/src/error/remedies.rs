@@ -10,6 +10,7 @@ use hush_remote::RemoteError;
 
 use super::{ClientError, megabytes_up};
 use crate::eval::EvalError;
+use crate::model::ModelError;
 
 /// Remedies with their form, and a note on the state of files.
 struct Advice {
@@ -75,6 +76,7 @@ impl ClientError {
                 ..ways([Remedy::MoreMemory, "Parquet with smaller pages, or CSV".into()])
             },
             Self::Misused { way: remedy, .. } => way(remedy.clone()),
+            Self::Model(source) => ways(model(source)),
             Self::AllRows { .. } => Advice { unwritten: true, ..ways([Remedy::AllRows]) },
             Self::ManyRows { .. } => {
                 Advice { unwritten: true, ..ways([Remedy::AllRows, "a key of more columns".into()]) }
@@ -184,6 +186,19 @@ fn program(error: &ProgramError) -> Vec<Remedy> {
         ProgramError::Wide { .. } => {
             vec!["fewer decimals".into(), "split the expression".into(), Remedy::Inexact]
         }
+    }
+}
+
+fn model(error: &ModelError) -> Vec<Remedy> {
+    match error {
+        ModelError::NoRows { .. } => vec!["a wider condition".into(), "features that have values".into()],
+        ModelError::NoFit => vec!["fewer features".into(), "more rows".into(), "a tree".into()],
+        ModelError::NotFinite { .. } => vec!["a condition that leaves these rows out".into()],
+        ModelError::File { .. } => vec!["fit the model again".into()],
+        ModelError::NotAName { .. } => {
+            vec!["a column with the value of the feature, and a model of it".into()]
+        }
+        ModelError::Request { .. } => Vec::new(),
     }
 }
 

@@ -255,6 +255,7 @@ const AGGREGATES: &[&str] = &[
     "geomean",
     "kurtosis",
     "kurtosis_pop",
+    "logreg",
     "max",
     "min",
     "mode",

@@ -15,7 +15,7 @@ use datafusion::execution::{SessionState, TaskContext};
 use datafusion::prelude::SessionConfig;
 use object_store::memory::InMemory;
 
-use super::{central, order, product};
+use super::{central, logistic, order, product};
 use crate::ExecError;
 use crate::coerce::faithful_rules;
 
@@ -145,8 +145,11 @@ fn common() -> Result<SessionState, ExecError> {
     aggregates.extend(product::functions());
     aggregates.extend(central::functions());
     aggregates.extend(order::functions());
+    aggregates.push(logistic::aggregate());
     // Of two functions with one name the later is taken.
-    builder.scalar_functions().get_or_insert_default().extend(crate::coerce::functions());
+    let scalars = builder.scalar_functions().get_or_insert_default();
+    scalars.extend(crate::coerce::functions());
+    scalars.push(logistic::part());
     Ok(builder.build())
 }
 

@@ -268,6 +268,8 @@ fn a_cube_answers_what_its_cells_decide() {
             true,
         ),
         ("SELECT QUANTILE_DISC(disc, 0.9) FROM stays WHERE ward <> 'A'", true),
+        ("SELECT LOGREG(ward = 'A', disc) FROM stays", true),
+        ("SELECT LOGREG(ward = 'A', age) FROM stays", false),
         ("SELECT AVG(sqrt(disc)) FROM stays", false),
         ("SELECT DISTINCT ward, disc FROM stays", true),
         (

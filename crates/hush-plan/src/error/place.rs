@@ -96,8 +96,10 @@ pub enum Feature {
     /// `x SIMILAR TO y`, and patterns that are none of the SQL standard.
     #[error("SIMILAR TO with something else than a literal that is a pattern of the SQL standard")]
     SimilarPattern,
-    /// `LINREG(…)` within an expression.
-    #[error("LINREG, which has several outputs, within an expression or after SELECT")]
+    /// `LINREG(…)` or `LOGREG(…)` within an expression.
+    #[error(
+        "LINREG or LOGREG, which has several outputs, within an expression or outside of the list after SELECT"
+    )]
     SeveralOutputs,
     /// `UNION`, `EXCEPT`, `INTERSECT`, `VALUES`
     #[error("a set operation")]
@@ -143,7 +145,7 @@ impl Feature {
             Self::Join => Some("join before encrypting"),
             Self::LikeEscape => Some("strpos, starts_with, ends_with and contains take texts as they are"),
             Self::SeveralOutputs => Some(
-                "LINREG_INTERCEPT(y, x1, ...), LINREG_SLOPE(i, y, x1, ...), LINREG_R2 and LINREG_COUNT have one each",
+                "LINREG_INTERCEPT(y, x1, ...), LINREG_SLOPE(i, y, x1, ...), LINREG_R2 and LINREG_COUNT have one each, and so those of LOGREG",
             ),
             Self::SimilarPattern => Some("regexp_like takes regular expressions"),
             Self::SetOperation => Some("one query for each part"),

@@ -30,6 +30,10 @@ pub(super) fn aggregate(
     if let Aggregate::Jointly(function) = call.aggregate {
         return super::joint::aggregate(builder, function, &call.arguments, condition, text);
     }
+    if let Aggregate::Fitted(part) = call.aggregate {
+        expect_clear(builder, call, text)?;
+        return super::logistic::aggregate(builder, part, &call.arguments, condition);
+    }
     let Some(argument) = call.arguments.first() else {
         let count = builder.count_where(condition);
         return Ok(OwnerAggregate::Count { count: LinearForm::of(Moment::Clear(count)) });
@@ -74,6 +78,17 @@ pub(super) fn aggregate(
         FromSums::Moments(function) => of_moments(builder, function, &pieces, text),
         FromSums::Product(function) => super::product::aggregate(builder, function, &pieces, text),
     }
+}
+
+/// Refuses an aggregate of encrypted columns that is no sum.
+fn expect_clear(builder: &Builder<'_>, call: &Call, text: &str) -> Result<(), PlanError> {
+    for argument in &call.arguments {
+        if encrypted_in(builder.schema, argument, Clause::Select)?.is_some() {
+            let feature = Feature::EncryptedAggregate;
+            return Err(PlanError::UnsupportedCall { text: text.to_owned(), feature });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses sums and moments of texts and of times, which a query engine would refuse without a word about the column.

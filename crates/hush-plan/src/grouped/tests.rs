@@ -29,6 +29,12 @@ fn every_refusal_of_grouped_queries_has_its_code() {
     let cases = [
         ("HUSH-P005", "SELECT MAX(age) FROM patients"),
         ("HUSH-P005", "SELECT COUNT(DISTINCT age) FROM patients"),
+        ("HUSH-P005", "SELECT LOGREG(year > 2, age) FROM patients"),
+        ("HUSH-P005", "SELECT LOGREG(age > 2, year) FROM patients"),
+        ("HUSH-P005", "SELECT LOGREG_COUNT(DISTINCT year, year) FROM patients"),
+        ("HUSH-P009", "SELECT LOGREG_SLOPE(2, year, year) FROM patients"),
+        ("HUSH-P011", "SELECT LOGREG(ward, year) FROM patients"),
+        ("HUSH-P011", "SELECT LOGREG(year, ward) FROM patients"),
         ("HUSH-P005", "SELECT DISTINCT age FROM patients"),
         ("HUSH-P007", "SELECT age, COUNT(*) FROM patients GROUP BY ward"),
         ("HUSH-P007", "SELECT ward, COUNT(*) FROM patients GROUP BY year"),
@@ -198,6 +204,23 @@ fn outputs_of_a_regression_are_named_after_their_columns() {
         names("SELECT LINREG(charges, age) AS m FROM patients"),
         ["m_intercept", "m_age", "m_r2", "m_n"]
     );
+}
+
+/// All parts of a fit are taken from one call; a row without one of the values does not count.
+#[test]
+fn parts_of_a_logistic_regression_are_of_one_fit() {
+    let plan = plan(
+        "SELECT LOGREG(year > 2, year, ward = 'A') AS m, LOGREG_R2(year > 2, year) FILTER (WHERE ward = 'B') FROM patients",
+    );
+    let fit = "logreg(CAST(1 AS BIGINT), CAST(\"year\" > 2 AS DOUBLE), CAST(\"year\" AS DOUBLE), CAST(\"ward\" = 'A' AS DOUBLE))";
+    let part = |place: usize| format!("logreg_part({fit}, {place})");
+    let only = "logreg_part(logreg(CAST(1 AS BIGINT), CASE WHEN \"ward\" = 'B' THEN CAST(\"year\" > 2 AS DOUBLE) END, CAST(\"year\" AS DOUBLE)), 0)";
+    let count = "COUNT(CASE WHEN (\"year\" > 2) IS NOT NULL AND (\"year\") IS NOT NULL AND (\"ward\" = 'A') IS NOT NULL THEN 1 END)";
+    assert_eq!(
+        plan.clear,
+        ["COUNT(*)".to_owned(), part(1), part(2), part(3), part(0), count.to_owned(), only.to_owned()]
+    );
+    assert!(plan.masks.is_empty() && plan.sums.is_empty());
 }
 
 #[test]

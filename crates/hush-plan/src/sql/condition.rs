@@ -104,6 +104,13 @@ impl Condition {
     }
 }
 
+/// Whether `text` is a condition on the rows of the table, or a truth value of theirs.
+pub fn is_condition(schema: &Schema, text: &str) -> bool {
+    let is_truth =
+        |condition: &Condition| types::family(schema, &condition.filter) == Some(types::Family::Bool);
+    Condition::parse(schema, text).as_ref().is_ok_and(is_truth)
+}
+
 /// A resolved condition, as SQL, with other names for its columns; `None` if one of them has no name, or for what is no condition.
 pub(crate) fn renamed_condition(text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     Some(renamed(&statement::condition_of(text)?, name)?.to_string())

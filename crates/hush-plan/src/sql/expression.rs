@@ -89,7 +89,7 @@ pub(crate) fn shown(expr: &Expr) -> String {
 }
 
 /// A name in double quotes, for SQL that a query engine reads.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -7,7 +7,7 @@ use super::expression::{expressions, holds, plain_name};
 use super::joint;
 use super::order;
 use super::windows::check_window;
-use crate::aggregates::{self, Aggregate, Arguments, Entry};
+use crate::aggregates::{self, Aggregate, Arguments, Entry, FitPart, JointFunction, Jointly};
 use crate::error::{Clause, Feature, PlanError};
 use crate::nearest::nearest;
 
@@ -20,7 +20,7 @@ pub(crate) struct Call {
     pub(crate) entry: &'static Entry,
     /// The computation, with the number of a slope.
     pub(crate) aggregate: Aggregate,
-    /// None for `*`; several for [`Aggregate::Jointly`], the dependent variable first.
+    /// None for `*`; several for [`Aggregate::Jointly`] and [`Aggregate::Fitted`], the dependent variable first.
     pub(crate) arguments: Vec<Expr>,
     pub(crate) distinct: bool,
     pub(crate) filter: Option<Expr>,
@@ -33,7 +33,7 @@ pub(crate) fn aggregate(expr: &Expr) -> Option<Result<Call, PlanError>> {
         return None;
     }
     let name = plain_name(function)?;
-    if name == joint::LINREG {
+    if joint::REGRESSIONS.contains(&name.as_str()) {
         let feature = Feature::SeveralOutputs;
         return Some(Err(PlanError::Unsupported { clause: Clause::Select, feature }));
     }
@@ -55,13 +55,18 @@ fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result
     let distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
     let takes_rows = entry.arguments == Arguments::OneOrRows && !distinct;
     let filter = function.filter.as_deref().cloned();
-    if let Aggregate::Jointly(function) = entry.computes {
+    if let Aggregate::Fitted(_) | Aggregate::Jointly(_) = entry.computes {
         if distinct {
             return Err(refuse(Feature::JointDistinct));
         }
-        let arguments = expressions(&list.args)?;
-        let (function, arguments) = joint::arguments(&name, entry.arguments, function, arguments)?;
-        let aggregate = Aggregate::Jointly(function);
+        let (slope, arguments) = joint::arguments(&name, entry.arguments, expressions(&list.args)?)?;
+        let aggregate = match (entry.computes, slope) {
+            (Aggregate::Fitted(_), Some(index)) => Aggregate::Fitted(FitPart::Slope(index)),
+            (Aggregate::Jointly(_), Some(index)) => {
+                Aggregate::Jointly(Jointly::Function(JointFunction::Slope(index)))
+            }
+            (other, _) => other,
+        };
         return Ok(Call { name, entry, aggregate, arguments, distinct, filter });
     }
     if let Aggregate::Ordered(of) = entry.computes {
@@ -95,7 +100,7 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
     }
     let name = plain_name(function);
     if !name.as_ref().is_some_and(|name| SCALAR.contains(&name.as_str())) {
-        let known = SCALAR.iter().copied().chain(aggregates::suggestions()).chain([joint::LINREG]);
+        let known = SCALAR.iter().copied().chain(aggregates::suggestions()).chain(joint::REGRESSIONS);
         let nearest = name.and_then(|name| nearest(&name, known));
         return Err(PlanError::UnknownFunction { clause, name: function.name.to_string(), nearest });
     }

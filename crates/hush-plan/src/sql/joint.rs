@@ -3,7 +3,8 @@
 //!
 //! `LINREG(y, x1, …)` in the list of outputs stands for one output per coefficient and two more: `intercept`, the
 //! name of each `x`, `r2` and `n`. Each is an aggregate of its own that can stand wherever aggregates can:
-//! `LINREG_INTERCEPT(y, x1, …)`, `LINREG_SLOPE(i, y, x1, …)` of `x` number `i`, `LINREG_R2` and `LINREG_COUNT`.
+//! `LINREG_INTERCEPT(y, x1, …)`, `LINREG_SLOPE(i, y, x1, …)` of `x` number `i`, `LINREG_R2` and `LINREG_COUNT`. So it is with
+//! `LOGREG(y, x1, …)`.
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
@@ -11,15 +12,15 @@ use sqlparser::ast::{
 
 use super::expression::{bare, column_name, expressions, plain_name, shown};
 use super::number::numeric_literal;
-use crate::aggregates::{Arguments, JointFunction, Jointly};
+use crate::aggregates::Arguments;
 use crate::error::{Clause, Feature, Measure, PlanError};
 
-/// Name of the regression with several outputs.
-pub(super) const LINREG: &str = "linreg";
+/// Names of the regressions with several outputs.
+pub(super) const REGRESSIONS: [&str; 2] = ["linreg", "logreg"];
 /// Most `x` of a regression: its plan sums some `k²/2` products.
 const MAX_FEATURES: usize = 32;
 
-/// The variables of a call, and the function with the number of its slope.
+/// The variables of a call, and the number of its slope if it has one.
 ///
 /// # Errors
 /// [`PlanError::UnsupportedCall`] for a wrong number of arguments, [`PlanError::TooComplex`] above [`MAX_FEATURES`],
@@ -27,9 +28,8 @@ const MAX_FEATURES: usize = 32;
 pub(super) fn arguments(
     name: &str,
     kind: Arguments,
-    function: Jointly,
     mut arguments: Vec<Expr>,
-) -> Result<(Jointly, Vec<Expr>), PlanError> {
+) -> Result<(Option<usize>, Vec<Expr>), PlanError> {
     let is_numbered = kind == Arguments::NumberedFeatures && !arguments.is_empty();
     let number = is_numbered.then(|| arguments.remove(0));
     match kind {
@@ -37,14 +37,14 @@ pub(super) fn arguments(
         _ if arguments.len() != 2 => return Err(refused(name, &arguments, Feature::NotAPair)),
         _ => {}
     }
-    let Some(number) = number else { return Ok((function, arguments)) };
+    let Some(number) = number else { return Ok((None, arguments)) };
     let features = arguments.len() - 1;
     let position = PlanError::Position { clause: Clause::Select, low: 1, high: features as u64 };
     let index = match numeric_literal(&number) {
         Some((value, 0)) => usize::try_from(value).ok().filter(|index| (1..=features).contains(index)),
         _ => None,
     };
-    Ok((Jointly::Function(JointFunction::Slope(index.ok_or(position)?)), arguments))
+    Ok((Some(index.ok_or(position)?), arguments))
 }
 
 /// A refusal of a call, as it may be written.
@@ -64,20 +64,22 @@ fn check_features(name: &str, arguments: &[Expr]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The outputs of `LINREG(…)` with their names; `None` if `expr` is something else.
+/// The outputs of a regression with their names; `None` if `expr` is something else.
 pub(super) fn expand(expr: &Expr) -> Option<Result<Vec<(Expr, String)>, PlanError>> {
     let Expr::Function(function) = bare(expr) else { return None };
-    (plain_name(function).as_deref() == Some(LINREG)).then(|| outputs(function))
+    let name = plain_name(function)?;
+    REGRESSIONS.contains(&name.as_str()).then(|| outputs(&name, function))
 }
 
-fn outputs(function: &Function) -> Result<Vec<(Expr, String)>, PlanError> {
+fn outputs(regression: &str, function: &Function) -> Result<Vec<(Expr, String)>, PlanError> {
     let FunctionArguments::List(list) = &function.args else {
         return Err(PlanError::Unsupported { clause: Clause::Select, feature: Feature::Subquery });
     };
     let variables = expressions(&list.args)?;
-    check_features(LINREG, &variables)?;
-    let call = |name: &str, slope: Option<usize>| {
+    check_features(regression, &variables)?;
+    let call = |part: &str, slope: Option<usize>| {
         let mut call = function.clone();
+        let name = format!("{}_{part}", regression.to_ascii_uppercase());
         call.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]);
         if let (FunctionArguments::List(list), Some(slope)) = (&mut call.args, slope) {
             let number = Expr::Value(Value::Number(slope.to_string(), false).into());
@@ -88,10 +90,10 @@ fn outputs(function: &Function) -> Result<Vec<(Expr, String)>, PlanError> {
     let name_of =
         |variable: &Expr| column_name(bare(variable)).map_or_else(|| shown(variable), str::to_owned);
     let slopes = (1..).zip(&variables[1..]);
-    let slopes = slopes.map(|(index, x)| (call("LINREG_SLOPE", Some(index)), name_of(x)));
-    let mut outputs = vec![(call("LINREG_INTERCEPT", None), "intercept".to_owned())];
+    let slopes = slopes.map(|(index, x)| (call("SLOPE", Some(index)), name_of(x)));
+    let mut outputs = vec![(call("INTERCEPT", None), "intercept".to_owned())];
     outputs.extend(slopes);
-    outputs.push((call("LINREG_R2", None), "r2".to_owned()));
-    outputs.push((call("LINREG_COUNT", None), "n".to_owned()));
+    outputs.push((call("R2", None), "r2".to_owned()));
+    outputs.push((call("COUNT", None), "n".to_owned()));
     Ok(outputs)
 }

@@ -94,6 +94,12 @@ pub(super) fn condition_of(text: &str) -> Option<Expr> {
     select.selection
 }
 
+/// Whether `text` is one expression, and nothing before or behind it.
+pub fn is_expression(text: &str) -> bool {
+    // A comment at its end ends with the line.
+    matches!(condition_of(&format!("({text}\n)")), Some(Expr::Nested(_)))
+}
+
 /// The first word of a common statement.
 fn verb(statement: &Statement) -> &'static str {
     let text = statement.to_string();
