@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bootstrappings of TFHE: look-ups, gates, and integers in digits, alone and in batches.
+//! Bootstrappings of TFHE: look-ups, gates, selectors, and integers in digits, alone and in batches.
 
 use std::time::Instant;
 
 use hush_keys::TfheSecret;
-use hush_params::tfhe::{GATES, INTEGERS, TfheSet};
+use hush_params::tfhe::{GATES, INTEGERS, MESSAGES, TfheSet, WIDE};
 use hush_ring::Cpu;
 use hush_tfhe::gate::{self, Bit, Gate};
 use hush_tfhe::integer::{Operand, Outcomes, Program, Step};
-use hush_tfhe::{Answers, Context, Fresh, KeyParts, Lwe, ServerKey, Table};
+use hush_tfhe::{
+    Answers, CircuitParts, Context, Fresh, KeyParts, Lwe, ServerKey, Table, TfheError, WideTable,
+};
 use serde::Serialize;
 
 use crate::BenchError;
@@ -41,6 +43,8 @@ pub struct Case {
     pub params: &'static str,
     /// Bootstrappings of one.
     pub bootstraps: u64,
+    /// log2 of a bound on the chance that one of them is wrong.
+    pub chance_log2: f64,
     /// Median milliseconds of one alone, on one thread.
     pub alone_ms: f64,
     /// Median milliseconds of one in a batch of four, on one thread.
@@ -74,8 +78,20 @@ impl Sides {
 /// # Errors
 /// Encryption or a thread pool refuses.
 pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
-    let (integers, gates) = (Sides::new(&INTEGERS)?, Sides::new(&GATES)?);
-    let mut cases = vec![look_up(options, &integers)?, gate_case(options, &gates)?];
+    let mut cases = Vec::new();
+    for set in MESSAGES {
+        let sides = Sides::new(set)?;
+        cases.push(look_up(options, &sides, 1)?);
+        if set == &INTEGERS {
+            cases.push(look_up(options, &sides, 2)?);
+        }
+    }
+    cases.push(gate_case(options, &Sides::new(&GATES)?)?);
+    let wide = Sides::new(&WIDE)?;
+    for bits in [1, 4, 8, 13] {
+        cases.push(wide_case(options, &wide, bits)?);
+    }
+    let integers = Sides::new(&INTEGERS)?;
     for bits in &options.bits {
         for (name, steps) in operations((bits / 2) as usize) {
             if name == "product" && *bits > 16 {
@@ -131,32 +147,85 @@ fn timed(
 fn case(
     options: &Options,
     (name, set, bootstraps): (String, &'static TfheSet, u64),
+    chance_log2: f64,
     mut work: impl FnMut(usize) -> Result<(f64, bool), BenchError> + Send,
 ) -> Result<Case, BenchError> {
     let (alone_ms, first) = timed(options, (1, 1), &mut work)?;
     let (in_four_ms, second) = timed(options, (1, TOGETHER), &mut work)?;
     let (in_batch_ms, third) = timed(options, (options.threads, TOGETHER * options.threads), &mut work)?;
     let is_exact = first && second && third;
-    Ok(Case { name, params: set.name(), bootstraps, alone_ms, in_four_ms, in_batch_ms, is_exact })
+    Ok(Case {
+        name,
+        params: set.name(),
+        bootstraps,
+        chance_log2,
+        alone_ms,
+        in_four_ms,
+        in_batch_ms,
+        is_exact,
+    })
 }
 
-fn look_up(options: &Options, sides: &Sides) -> Result<Case, BenchError> {
+/// A look-up of so many functions.
+fn look_up(options: &Options, sides: &Sides, functions: usize) -> Result<Case, BenchError> {
     let (context, most) = (sides.context(), TOGETHER * options.threads);
-    let messages: Vec<u64> = (0..most as u64).map(|place| mix(options.seed ^ place) % 16).collect();
-    let function = |message: u64| message * message % 16;
+    let (count, set) = (context.message_count(), context.set());
+    let messages: Vec<u64> =
+        (0..most as u64).map(|place| mix(options.seed ^ place) % (count / functions as u64)).collect();
+    let (square, cube) = (|m: u64| m * m % count, |m: u64| m * m * m % count);
+    let of_message: [&(dyn Fn(u64) -> u64 + Sync); 2] = [&square, &cube];
+    let of_message = &of_message[..functions];
     let inputs = Fresh::decode(context, most, &sides.secret.encrypt(&messages)?.encode(context))?;
-    let table = Table::of(context, function)?;
+    let table = Table::several(context, &of_message.iter().map(|of| *of as _).collect::<Vec<_>>())?;
     let work = |count: usize| {
         let jobs: Vec<(&Lwe, &Table)> = inputs[..count].iter().map(|input| (input, &table)).collect();
         let start = Instant::now();
         let results = sides.key.bootstrap(&jobs)?;
         let seconds = start.elapsed().as_secs_f64();
         let small = Answers(sides.key.switch(&results.iter().collect::<Vec<_>>())?).encode(context);
-        let found = sides.secret.decrypt(count, &small)?;
-        let is_right = found.iter().zip(&messages).all(|(found, message)| *found == function(*message));
-        Ok((seconds, is_right))
+        let found = sides.secret.decrypt(results.len(), &small)?;
+        let expected = messages.iter().take(count).flat_map(|m| of_message.iter().map(|of| of(*m)));
+        Ok((seconds, found.iter().copied().eq(expected)))
     };
-    case(options, ("look-up of 4 bits".to_owned(), &INTEGERS, 1), work)
+    let bits = set.message_bits() - functions.trailing_zeros();
+    let name = if functions == 1 {
+        format!("look-up of {bits} bits")
+    } else {
+        format!("two functions of {bits} bits")
+    };
+    case(options, (name, set, 1), set.failure_log2(), work)
+}
+
+/// A look-up of 4 bits at an index of so many, by circuit bootstrapping.
+fn wide_case(options: &Options, sides: &Sides, bits: u32) -> Result<Case, BenchError> {
+    let (context, most) = (sides.context(), TOGETHER * options.threads);
+    let circuit = CircuitParts::decode(context, &sides.secret.circuit_keys()?.encode(context)?)?;
+    let entry = |index: u64| mix(options.seed ^ index) % 16;
+    let table = WideTable::of(context, bits, entry)?;
+    let indices: Vec<u64> = (0..most as u64).map(|place| mix(options.seed ^ place) >> (64 - bits)).collect();
+    let digits: Vec<u64> =
+        indices.iter().flat_map(|index| (0..bits).map(move |bit| index >> bit & 1)).collect();
+    let inputs = Fresh::decode(context, digits.len(), &sides.secret.encrypt(&digits)?.encode(context))?;
+    let work = |count: usize| {
+        let start = Instant::now();
+        let of_bits: Vec<&Lwe> = inputs.iter().take(count * bits as usize).collect();
+        let selectors = circuit.selectors(&sides.key, &of_bits)?;
+        let found = selectors.chunks(bits as usize).map(|selectors| table.look_up(context, selectors));
+        let found: Vec<Lwe> = found.collect::<Result<_, TfheError>>()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let small = Answers(sides.key.switch(&found.iter().collect::<Vec<_>>())?).encode(context);
+        let found = sides.secret.decrypt(count, &small)?;
+        Ok((seconds, found.iter().copied().eq(indices.iter().take(count).map(|index| entry(*index)))))
+    };
+    let set = context.set();
+    let chances = [set.circuit_failure_log2(set.norm()), set.wide_failure_log2(bits, 1)];
+    let chance = chances.into_iter().flatten().fold(f64::MIN, f64::max);
+    let name = if bits == 1 {
+        "circuit bootstrapping of a bit".to_owned()
+    } else {
+        format!("wide look-up of {bits} bits")
+    };
+    case(options, (name, set, bits.into()), chance, work)
 }
 
 fn gate_case(options: &Options, sides: &Sides) -> Result<Case, BenchError> {
@@ -176,7 +245,7 @@ fn gate_case(options: &Options, sides: &Sides) -> Result<Case, BenchError> {
         let expected = bits.chunks(2).take(count).map(|pair| Gate::Nand.of(pair[0], pair[1]));
         Ok((seconds, found.iter().copied().eq(expected)))
     };
-    case(options, ("NAND".to_owned(), &GATES, 1), work)
+    case(options, ("NAND".to_owned(), &GATES, 1), GATES.failure_log2(), work)
 }
 
 fn integer_case(
@@ -208,17 +277,19 @@ fn integer_case(
         let expected = (0..count).map(|element| program.value(&[columns[0][element], columns[1][element]]));
         Ok((seconds, found.into_iter().eq(expected)))
     };
-    case(options, (name.to_owned(), &INTEGERS, program.cost(1)?.bootstraps), work)
+    let bootstraps = program.cost(1)?.bootstraps;
+    case(options, (name.to_owned(), &INTEGERS, bootstraps), INTEGERS.failure_log2(), work)
 }
 
 /// The report as text.
 pub fn text(options: &Options, cases: &[Case]) -> String {
-    let heads = ["", "bootstrappings", "ms alone", "ms in fours", "ms in batches", "results"];
+    let heads = ["", "bootstrappings", "wrong", "ms alone", "ms in fours", "ms in batches", "results"];
     let mut lines = vec![heads.map(str::to_owned).to_vec()];
     for case in cases {
         lines.push(vec![
             case.name.clone(),
             case.bootstraps.to_string(),
+            format!("2^{:.0}", case.chance_log2.ceil()),
             figure_text(case.alone_ms),
             figure_text(case.in_four_ms),
             figure_text(case.in_batch_ms),
@@ -228,7 +299,7 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
     format!(
         "Bootstraps: TFHE, {} threads, seed {}\n\n{}\n\
          Alone and in fours: one thread; in batches: four for each of {} threads, times for one of them.\n\
-         Look-ups and integers: {}; gates: {}. Chance of a wrong digit below 2^{:.0} and 2^{:.0}.\n\
+         Wrong: a bound on the chance that one bootstrapping gives another result. Integers: {}; gates: {}; wide look-ups: {}.\n\
          Times: medians of {}, of the server; for integers from bytes to bytes.",
         options.threads,
         options.seed,
@@ -236,8 +307,7 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
         options.threads,
         INTEGERS.name(),
         GATES.name(),
-        INTEGERS.failure_log2().ceil(),
-        GATES.failure_log2().ceil(),
+        WIDE.name(),
         options.repeat,
     )
 }
@@ -250,7 +320,8 @@ mod tests {
     fn results_are_exact() {
         let options = Options { bits: vec![8], seed: 7, repeat: 1, threads: 1 };
         let cases = run(&options).unwrap();
-        assert!(wrong(&cases) == 0 && cases.len() == 7, "{cases:?}");
-        assert!(text(&options, &cases).contains("order, 8 bits"));
+        assert!(wrong(&cases) == 0 && cases.len() == 18, "{cases:?}");
+        let text = text(&options, &cases);
+        assert!(text.contains("order, 8 bits") && text.contains("wide look-up of 13 bits"), "{text}");
     }
 }

@@ -57,7 +57,7 @@ impl TfheSecret {
     /// The keys of a server.
     ///
     /// # Cost
-    /// `n·(k + 1)` encryptions of polynomials and `k·N·l'` of words: some tenths of a second.
+    /// `n·(k + 1)·l` encryptions of polynomials and `k·N·l'` of words: some tenths of a second, or a second.
     ///
     /// # Errors
     /// [`EncryptError::Randomness`].
@@ -70,32 +70,24 @@ impl TfheSecret {
         })
     }
 
-    /// Row `r` of bit `i` encrypts `s_i·2^shift`, times polynomial `r` of the secret but in row 0.
+    /// The rows of bit `i` for the body and each polynomial encrypt `s_i·2^u` for each unit, those of polynomial `j` times it.
     fn rotation_bodies(&self, seed: UniformSeed) -> Result<Vec<u64>, EncryptError> {
         let (set, limb) = (self.context.set(), self.context.limb());
         let secrets = self.polynomials_in_eval();
-        let unit = limb.modulus().reduce_u64(1 << set.gadget_shift());
-        let mut rng = SecretRng::from_os()?;
-        let mut mask = Zeroizing::new(vec![0; set.degree()]);
+        let mut rows = Rows::new(&self.context, &secrets, seed)?;
         let mut message = Zeroizing::new(vec![0; set.degree()]);
         let mut bodies = Vec::with_capacity(RotationKey::row_count(&self.context) * set.degree());
         for (bit, value) in (0..).zip(self.bits.iter()) {
-            for row in 0..=set.rank() as u32 {
-                let mut body = vec![0; set.degree()];
-                Small::errors(self.context.ring(), &mut rng).add_to(limb, 1, &mut body);
-                limb.forward(&mut body);
-                match row.checked_sub(1).and_then(|place| secrets.get(place as usize)) {
+            let parts = std::iter::once(None).chain(secrets.iter().map(Some));
+            let digits = parts.flat_map(|part| set.gadget().units().map(move |unit| (part, unit)));
+            for (row, (part, unit)) in (0..).zip(digits) {
+                match part {
                     None => message.fill(1),
                     Some(secret) => message.copy_from_slice(secret.words()),
                 }
+                let unit = limb.modulus().reduce_u64(1 << unit);
                 limb.mul_scalar_assign(&mut message, limb.modulus().mul(unit, u64::from(*value)));
-                limb.add_assign(&mut body, &message);
-                for (component, secret) in (1..).zip(&secrets) {
-                    seed.expand_limb(self.context.ring(), rotation_label(bit, row, component), 0, &mut mask);
-                    limb.mul_assign(&mut mask, secret.words());
-                    limb.sub_assign(&mut body, &mask);
-                }
-                bodies.extend_from_slice(&body);
+                bodies.extend(rows.encrypt((bit, row), &message));
             }
         }
         Ok(bodies)
@@ -249,6 +241,42 @@ impl TfheSecret {
     }
 }
 
+/// Encrypts the rows of keys, whose masks come from one seed.
+struct Rows<'a> {
+    context: &'a Context,
+    secrets: &'a [Zeroizing<Poly<Eval>>],
+    seed: UniformSeed,
+    rng: SecretRng,
+    mask: Zeroizing<Vec<u64>>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(
+        context: &'a Context,
+        secrets: &'a [Zeroizing<Poly<Eval>>],
+        seed: UniformSeed,
+    ) -> Result<Self, RandomnessError> {
+        let mask = Zeroizing::new(vec![0; context.set().degree()]);
+        Ok(Self { context, secrets, seed, rng: SecretRng::from_os()?, mask })
+    }
+
+    /// The body of the row with this place, of a message in the evaluation domain.
+    fn encrypt(&mut self, (first, second): (u32, u32), message: &[u64]) -> Vec<u64> {
+        let limb = self.context.limb();
+        let mut body = vec![0; message.len()];
+        Small::errors(self.context.ring(), &mut self.rng).add_to(limb, 1, &mut body);
+        limb.forward(&mut body);
+        limb.add_assign(&mut body, message);
+        for (component, secret) in (1..).zip(self.secrets) {
+            let label = rotation_label(first, second, component);
+            self.seed.expand_limb(self.context.ring(), label, 0, &mut self.mask);
+            limb.mul_assign(&mut self.mask, secret.words());
+            limb.sub_assign(&mut body, &self.mask);
+        }
+        body
+    }
+}
+
 /// Small coefficients as residues.
 fn lifted(context: &Context, small: &[i8]) -> Zeroizing<Vec<u64>> {
     let q = context.modulus();
@@ -261,5 +289,6 @@ impl std::fmt::Debug for TfheSecret {
     }
 }
 
+mod circuit;
 #[cfg(test)]
 mod tests;

@@ -13,11 +13,17 @@
 //! *Security.* [`LWE_ESTIMATES`] and [`GLWE_ESTIMATES`] hold what the Lattice Estimator gives, and a test compares each set with them; `tools/estimate.py --tfhe` runs it.
 //! That the evaluation keys encrypt secrets under one another is assumed to do no harm (circular security), as in every scheme with bootstrapping.
 //!
+//! *Search.* [`cheapest`] gives the set of least work for messages of so many bits, by the formulas of [`TfheSet::failure_log2`]. A test compares the named sets with it.
+//!
 //! *References.* Chillotti, Gama, Georgieva and Izabachène, J. Cryptology 2020; modulus switching with its mean taken out: de Ruijter, D'Anvers and Verbauwhede, ePrint 2025/809.
 
 mod noise;
+mod search;
+mod sets;
 
-pub use noise::Variances;
+pub use noise::{CircuitVariances, Variances};
+pub use search::cheapest;
+pub use sets::{GATES, INTEGERS, MESSAGES, SETS, WIDE};
 
 /// The messages of a set, as fractions of the torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +46,38 @@ pub struct SwitchDigits {
     pub levels: u32,
 }
 
+/// Balanced digits of residues: the lowest in units of `2^shift`, the others `bits` bits higher each. The highest has what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gadget {
+    /// log2 of the lowest unit: what is below is rounded.
+    pub shift: u32,
+    /// Bits of a digit but the highest.
+    pub bits: u32,
+    /// Digits.
+    pub levels: u32,
+}
+
+impl Gadget {
+    /// log2 of the units, the lowest first.
+    pub fn units(self) -> impl Iterator<Item = u32> {
+        (0..self.levels).map(move |level| self.shift + self.bits * level)
+    }
+}
+
+/// What circuit bootstrapping takes: digits of the selectors that it makes, and of the keys that make them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitDigits {
+    /// Of selectors: a rotation gives all of their levels, at most 4.
+    pub selector: Gadget,
+    /// Of the keys of automorphisms, and of the key to the square of the secret.
+    pub switch: Gadget,
+}
+
 /// A named parameter set.
 ///
-/// *Invariants* (tests compare every set with them): `N` is a power of two; the prime is 1 modulo `2N`; wrong results have a chance below `2^-128`
+/// *Invariants* (tests compare every set with them): `N` is a power of two, and the expansion; the prime is 1 modulo `2N`; wrong results have a chance below `2^-128`
 /// as long as no more than [`TfheSet::norm`] goes into a bootstrapping.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TfheSet {
     name: &'static str,
     code: u16,
@@ -53,10 +86,12 @@ pub struct TfheSet {
     rank: usize,
     degree: usize,
     prime: u64,
-    gadget_shift: u32,
+    expansion: usize,
+    gadget: Gadget,
     switch: SwitchDigits,
     messages: Messages,
     norm: u32,
+    circuit: Option<CircuitDigits>,
 }
 
 impl TfheSet {
@@ -92,9 +127,17 @@ impl TfheSet {
     pub fn large_dimension(&self) -> usize {
         self.rank * self.degree
     }
-    /// log2 of the unit of the digits of blind rotations. A coefficient has one.
-    pub fn gadget_shift(&self) -> u32 {
-        self.gadget_shift
+    /// How many times `N` coefficients a table has. A polynomial of so many times the degree is as many of degree `N`, which the keys serve as they are.
+    pub fn expansion(&self) -> usize {
+        self.expansion
+    }
+    /// Coefficients of a table, `expansion·N`.
+    pub fn table_degree(&self) -> usize {
+        self.expansion * self.degree
+    }
+    /// The digits of blind rotations.
+    pub fn gadget(&self) -> Gadget {
+        self.gadget
     }
     /// The digits of the key switch.
     pub fn switch(&self) -> SwitchDigits {
@@ -109,6 +152,17 @@ impl TfheSet {
     pub fn norm(&self) -> u32 {
         self.norm
     }
+    /// The digits of circuit bootstrapping; `None` for a set without.
+    pub fn circuit(&self) -> Option<CircuitDigits> {
+        self.circuit
+    }
+    /// Bits of a message; 0 for signs.
+    pub fn message_bits(&self) -> u32 {
+        match self.messages {
+            Messages::Padded { bits } => bits,
+            Messages::Signs => 0,
+        }
+    }
     /// Labelled security in bits.
     pub fn security_bits(&self) -> u32 {
         128
@@ -119,43 +173,10 @@ impl TfheSet {
     }
 }
 
-/// For integers in digits of two bits with room for two more: sums of a few digits and functions of two.
-pub const INTEGERS: TfheSet = TfheSet {
-    name: "tfhe_m2c2_n942_k1_n11_q47_sec128_v1",
-    code: 1,
-    dimension: 942,
-    noise_bits: 12,
-    rank: 1,
-    degree: 2048,
-    prime: 0x7c1f_0782_0001,
-    gadget_shift: 25,
-    switch: SwitchDigits { bits: 4, levels: 4 },
-    messages: Messages::Padded { bits: 4 },
-    norm: 5,
-};
-
-/// For gates: a set of its own, in which a bootstrapping takes half the time.
-pub const GATES: TfheSet = TfheSet {
-    name: "tfhe_gate_n702_k3_n9_q38_sec128_v1",
-    code: 2,
-    dimension: 702,
-    noise_bits: 18,
-    rank: 3,
-    degree: 512,
-    prime: 0x3f_ffe8_0001,
-    gadget_shift: 20,
-    switch: SwitchDigits { bits: 3, levels: 4 },
-    messages: Messages::Signs,
-    norm: 4,
-};
-
-/// All sets, by their codes.
-pub const SETS: [&TfheSet; 2] = [&INTEGERS, &GATES];
-
 /// Estimates for binary secrets of `n` coefficients with any number of samples: log2 of the least standard deviation, in relation to the modulus, that
 /// the cheapest known attack (primal uSVP, primal BDD, dual hybrid) takes 2^132 operations for. Lattice Estimator, cost model RC.MATZOV. A wider search over the dual
 /// hybrid's parameters than the estimator's finds 1 to 2 bits less, still above 130 (docs/security/parameters.md).
-pub const LWE_ESTIMATES: [(usize, f64); 8] = [
+pub const LWE_ESTIMATES: [(usize, f64); 11] = [
     (560, -11.32),
     (620, -12.81),
     (680, -14.30),
@@ -164,6 +185,9 @@ pub const LWE_ESTIMATES: [(usize, f64); 8] = [
     (860, -18.74),
     (920, -20.28),
     (980, -21.81),
+    (1020, -22.80),
+    (1060, -23.80),
+    (1100, -24.80),
 ];
 
 /// Estimates for uniform ternary secrets of `k·N` coefficients with errors as everywhere: log2 of the modulus, and bits of the cheapest known attack
@@ -184,6 +208,23 @@ pub fn least_noise_log2(n: usize) -> Option<f64> {
         }
         _ => None,
     })
+}
+
+#[cfg(any(test, feature = "insecure-toy"))]
+impl TfheSet {
+    /// A set of a small ring, of no security: for tests whose samples a real one would take too long to give. Rank 1, a prime of 46.95 bits, two digits of the gadget.
+    pub fn insecure_toy(dimension: usize, degree: usize, expansion: usize) -> Self {
+        Self {
+            name: "tfhe_toy",
+            code: 0,
+            dimension,
+            degree,
+            expansion,
+            noise_bits: 12,
+            switch: SwitchDigits { bits: 3, levels: 6 },
+            ..sets::WIDE
+        }
+    }
 }
 
 #[cfg(test)]

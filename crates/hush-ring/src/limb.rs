@@ -124,9 +124,17 @@ impl RingLimb {
     ) {
         product::multiply_add_within(self.cpu(), self.modulus(), places, acc, pairs);
     }
-    /// The digits of `X^turn·x − x`, rounded, in units of `2^shift`; see [`gadget::turned_digits`].
-    pub fn turned_digits(&self, out: &mut [u64], x: &[u64], turn: usize, shift: u32) {
-        gadget::turned_digits(self.cpu(), self.modulus(), out, x, turn, shift);
+    /// The digits of `X^turn·moved − x`, rounded, in units of `2^shift`; see [`gadget::turned_digits`].
+    pub fn turned_digits(&self, out: &mut [u64], (moved, x): (&[u64], &[u64]), turn: usize, shift: u32) {
+        gadget::turned_digits(self.cpu(), self.modulus(), out, (moved, x), turn, shift);
+    }
+    /// Residues nearest to 0 in units of `2^shift`, rounded; see [`gadget::round`].
+    pub fn round(&self, words: &mut [u64], shift: u32) {
+        gadget::round(self.cpu(), self.modulus(), words, shift);
+    }
+    /// Cuts the lowest digit off; see [`gadget::cut_digits`].
+    pub fn cut_digits(&self, low: &mut [u64], rest: &mut [u64], bits: u32) {
+        gadget::cut_digits(self.cpu(), self.modulus(), low, rest, bits);
     }
     /// `words *= scalar`, for a canonical scalar.
     pub fn mul_scalar_assign(&self, words: &mut [u64], scalar: u64) {

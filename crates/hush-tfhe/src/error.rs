@@ -24,6 +24,12 @@ pub enum TfheError {
         /// The first that is too large.
         limit: u64,
     },
+    /// Circuit bootstrapping with a set that has none.
+    #[error("the parameter set {set} has no circuit bootstrapping: take one of those for wide look-ups")]
+    NoCircuit {
+        /// The set.
+        set: &'static str,
+    },
     /// Not an object of TFHE.
     #[error("not an object of TFHE: {what}")]
     NotAnObject {
@@ -92,6 +98,7 @@ impl TfheError {
             Self::Norm { .. } => "HUSH-B007",
             Self::Width { .. } => "HUSH-B008",
             Self::Ring(_) => "HUSH-B009",
+            Self::NoCircuit { .. } => "HUSH-B010",
         }
     }
 }

@@ -6,10 +6,10 @@
 //! the absolute values of the coefficients of a sum: it bounds how often errors count.
 //!
 //! ```text
-//!   integer   radix integers: add, multiply, compare, choose          gate   NAND, AND, OR, XOR, MUX
-//!      └───────────────────┬────────────────────────────────────────────┘
-//!   bootstrap   ServerKey: key switch ─▶ modulus switch ─▶ blind rotation ─▶ one coefficient
-//!       switch  SwitchKey              rotation  RotationKey          table  Table
+//!   integer   radix integers: add, multiply, compare, choose     gate   NAND, AND, OR, XOR, MUX     wide   WideTable: one of 2^k entries
+//!      └───────────────────┬────────────────────────────────────────┘                            circuit   CircuitKey: bits to Selectors
+//!   bootstrap   ServerKey: key switch ─▶ modulus switch ─▶ blind rotation ─▶ first coefficients ───────────┘
+//!       switch  SwitchKey              rotation  RotationKey          table  Table               digits   digits times rows of keys
 //!   lwe  Lwe, SmallLwe       wire  objects       Context: a set with its ring
 //! ```
 //!
@@ -24,7 +24,9 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bootstrap;
+mod circuit;
 mod context;
+mod digits;
 mod error;
 pub mod gate;
 pub mod integer;
@@ -32,13 +34,16 @@ mod lwe;
 mod rotation;
 mod switch;
 mod table;
+mod wide;
 mod wire;
 
 pub use bootstrap::ServerKey;
+pub use circuit::{CircuitKey, Selector};
 pub use context::Context;
 pub use error::TfheError;
 pub use lwe::{Lwe, SmallLwe};
 pub use rotation::{RotationKey, rotation_label};
 pub use switch::{SwitchKey, switch_label};
 pub use table::Table;
-pub use wire::{Answers, Fresh, KeyParts, fresh_label};
+pub use wide::WideTable;
+pub use wire::{Answers, CircuitParts, Fresh, KeyParts, fresh_label};

@@ -82,6 +82,13 @@ impl Lwe {
         Ok(())
     }
 
+    /// So many times the ciphertext, and its norm.
+    pub(crate) fn scaled(&self, factor: u64) -> Self {
+        let q = self.modulus;
+        let factor = q.reduce_u64(factor);
+        Self { modulus: q, words: self.words.iter().map(|word| q.mul(*word, factor)).collect() }
+    }
+
     /// Adds a residue to the message.
     pub fn add_constant(&mut self, residue: u64) {
         if let Some(body) = self.words.last_mut() {
@@ -123,21 +130,21 @@ impl SmallLwe {
         self.words.last().copied().unwrap_or(0)
     }
 
-    /// The ciphertext modulo `2N`: each coefficient rounded, the mean of what rounding does taken out of the body, and the body rounded down: of an even number of places
+    /// The ciphertext modulo `2N`, for tables of N coefficients, in multiples of `2^dropped`: each coefficient rounded, the mean of what rounding does taken out of the body, and the body rounded down: of an even number of places
     /// a table has one less above the middle of a message than below.
     ///
     /// # Math
     /// With `a' = a + e` the phase gains `Σ e_i·s_i`. A bit of the secret is 0 or 1, and `e_i/2` is its mean. The body gives up `Σ e_i/2`, so
     /// that `Σ e_i·(s_i − 1/2)` remains: half of the variance. Source: ePrint 2025/809.
-    pub(crate) fn turns(&self, context: &Context) -> Turns {
-        let log_turns = context.set().degree().trailing_zeros() + 1;
+    pub(crate) fn turns(&self, context: &Context, dropped: u32) -> Turns {
+        let log_turns = context.set().table_degree().trailing_zeros() + 1 - dropped;
         let step = 32 - log_turns;
         let round = |word: u32| word.wrapping_add(1 << (step - 1)) >> step;
         let mask: Vec<u32> = self.mask().iter().map(|word| round(*word)).collect();
         let error = |(word, turn): (&u32, &u32)| i64::from((turn << step).wrapping_sub(*word) as i32);
         let errors: i64 = self.mask().iter().zip(&mask).map(error).sum();
         let body = self.body().wrapping_sub((errors / 2) as u32) >> step;
-        Turns { mask, body }
+        Turns { mask: mask.into_iter().map(|turn| turn << dropped).collect(), body: body << dropped }
     }
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Blind rotations: a polynomial is turned by the phase of a small ciphertext, which nobody sees.
 
+use hush_arith::Modulus;
 use hush_ring::{ExpandLabel, MaskPurpose, UniformSeed, Words};
 use rayon::prelude::*;
 
+use crate::digits::Digits;
 use crate::lwe::Turns;
 use crate::{Context, Lwe, Table, TfheError};
 
 /// For each bit of the small secret an encryption of it that products with digits are taken of (RGSW).
 ///
-/// *Layout.* For each bit `k + 1` rows, for the digits of the body and of each coefficient polynomial; a row is a ciphertext of `k + 1` polynomials in the evaluation domain,
-/// the body first. The row of the body encrypts `s_i·2^shift`, that of polynomial `j` the same times `S_j`.
+/// *Layout.* For each bit the rows for the digits of the body, then those of each coefficient polynomial, the lowest digit first; a row is a ciphertext of `k + 1` polynomials in the evaluation
+/// domain, the body first. A row of the body encrypts `s_i·2^u` for the unit `2^u` of its digit, one of polynomial `j` the same times `S_j`.
 #[derive(Clone)]
 pub struct RotationKey {
     words: Words,
@@ -25,18 +27,19 @@ pub fn rotation_label(bit: u32, row: u32, component: u8) -> ExpandLabel {
 impl RotationKey {
     /// Rows of a key for a set.
     pub fn row_count(context: &Context) -> usize {
-        context.set().dimension() * (context.set().rank() + 1)
+        context.set().dimension() * rows_of_bit(context)
     }
 
     /// Expands the coefficient polynomials of all rows, whose bodies are these, one after another and in the evaluation domain.
     ///
     /// # Memory
-    /// `n·(k + 1)²·N` words: 62 MB for digits, 46 MB for gates.
+    /// `n·(k + 1)²·l·N` words: 62 MB for digits of two bits, 46 MB for gates, up to 220 MB for messages of 8 bits.
     ///
     /// # Errors
     /// [`TfheError::Count`] unless there are [`RotationKey::row_count`] bodies; [`TfheError::Residue`].
     pub fn expand(context: &Context, seed: UniformSeed, bodies: &[u64]) -> Result<Self, TfheError> {
         let (degree, components) = (context.set().degree(), context.set().rank() + 1);
+        let of_bit = rows_of_bit(context);
         let (found, expected) = (bodies.len() as u64, (Self::row_count(context) * degree) as u64);
         if found != expected {
             return Err(TfheError::Count { what: "residues of a rotation key", found, expected });
@@ -47,7 +50,7 @@ impl RotationKey {
         let mut words = Words::recycled(bodies.len() * components);
         let rows = words.par_chunks_exact_mut(components * degree).zip(bodies.par_chunks_exact(degree));
         rows.enumerate().for_each(|(number, (row, body))| {
-            let (bit, of_bit) = ((number / components) as u32, (number % components) as u32);
+            let (bit, of_bit) = ((number / of_bit) as u32, (number % of_bit) as u32);
             let (first, masks) = row.split_at_mut(degree);
             first.copy_from_slice(body);
             for (component, mask) in (1..).zip(masks.chunks_exact_mut(degree)) {
@@ -62,64 +65,108 @@ impl RotationKey {
         &self.context
     }
 
-    /// What each table holds at the place that its ciphertext's phase names. One pass over the key for all of them.
+    /// Tables turned back by the phases of ciphertexts, encrypted. One pass over the key for all of them.
     ///
     /// # Math
     /// The accumulator starts as `X^b·T`, turned back, and for each bit becomes `acc + s_i·(X^(−a_i) − 1)·acc`. The product with the bit is `Σ digit·row`: digits are those
-    /// of the difference, in units of `2^shift`, rounded.
+    /// of the difference, in units of `2^shift`, rounded. An accumulator of η times the degree is `Σ X^i·acc_i(X^η)` with η polynomials of degree N, its **parts**: the key is one of polynomials in `X^η`, and
+    /// multiplies each part by itself. A turn by `a` brings part i to part `i + a` modulo η, turned by the quotient.
     ///
     /// # Cost
-    /// `2·(k + 1)` transforms for each bit and ciphertext.
-    pub(crate) fn rotate(&self, inputs: &[(Turns, &Table)]) -> Vec<Lwe> {
+    /// `η·(k + 1)·(l + 1)` transforms for each bit and ciphertext.
+    pub(crate) fn turn(&self, inputs: &[(Turns, &Table)]) -> Vec<Accumulator> {
         let set = self.context.set();
-        let (degree, components) = (set.degree(), set.rank() + 1);
-        let limb = self.context.limb();
-        let back = |turn: u32| (2 * degree - turn as usize) % (2 * degree);
-        let mut accumulators: Vec<Words> = inputs
-            .iter()
-            .map(|(turns, table)| {
-                let mut accumulator = Words::zeroed(components * degree);
-                table.turned(&self.context, back(turns.body), &mut accumulator[..degree]);
-                accumulator
-            })
-            .collect();
-        let mut digits = Words::recycled(components * degree);
-        let mut sums = Words::recycled(components * degree);
-        for (bit, rows) in self.words.chunks_exact(components * components * degree).enumerate() {
+        let (degree, components, parts) = (set.degree(), set.rank() + 1, set.expansion());
+        let places = 2 * set.table_degree();
+        let (limb, gadget) = (self.context.limb(), set.gadget());
+        let back = |turn: u32| (places - turn as usize) % places;
+        let start = |(turns, table): &(Turns, &Table)| {
+            let mut words = Words::zeroed(parts * components * degree);
+            let mut turned = vec![0; set.table_degree()];
+            table.turned(&self.context, back(turns.body), &mut turned);
+            for (part, words) in words.chunks_exact_mut(components * degree).enumerate() {
+                let own = turned.iter().skip(part).step_by(parts);
+                words.iter_mut().zip(own).for_each(|(word, own)| *word = *own);
+            }
+            Accumulator { words, degree, components }
+        };
+        let mut accumulators: Vec<Accumulator> = inputs.iter().map(start).collect();
+        let mut digits = Digits::new(limb, degree, gadget, components);
+        let mut sums = Words::recycled(parts * components * degree);
+        for (bit, rows) in
+            self.words.chunks_exact(rows_of_bit(&self.context) * components * degree).enumerate()
+        {
             for ((turns, _), accumulator) in inputs.iter().zip(&mut accumulators) {
                 let turn = turns.mask.get(bit).map_or(0, |turn| back(*turn));
                 if turn == 0 {
                     continue;
                 }
-                for (digits, part) in digits.chunks_exact_mut(degree).zip(accumulator.chunks_exact(degree)) {
-                    limb.turned_digits(digits, part, turn, set.gadget_shift());
-                    limb.forward(digits);
+                for (part, sums) in sums.chunks_exact_mut(components * degree).enumerate() {
+                    let from = (part + places - turn) % parts;
+                    let turn = (turn + from) / parts % (2 * degree);
+                    digits.cut(|component, out| {
+                        let pair = (accumulator.part(from, component), accumulator.part(part, component));
+                        limb.turned_digits(out, pair, turn, gadget.shift);
+                    });
+                    digits.multiply(rows, sums);
                 }
-                let pairs: Vec<(&[u64], &[u64])> =
-                    digits.chunks_exact(degree).zip(rows.chunks_exact(components * degree)).collect();
-                limb.multiply_sum(degree, &mut sums, &pairs);
-                for (part, sum) in accumulator.chunks_exact_mut(degree).zip(sums.chunks_exact_mut(degree)) {
-                    limb.inverse(sum);
-                    limb.add_assign(part, sum);
-                }
+                limb.add_assign(&mut accumulator.words, &sums);
             }
         }
-        accumulators.iter().map(|accumulator| self.first(accumulator)).collect()
+        accumulators
     }
 
-    /// The first coefficient of a ciphertext of polynomials.
+    /// The first coefficients of tables turned back, as many as each has functions.
+    pub(crate) fn rotate(&self, inputs: &[(Turns, &Table)]) -> Vec<Lwe> {
+        let found = self.turn(inputs).into_iter().zip(inputs).flat_map(|(accumulator, (_, table))| {
+            (0..table.functions()).map(move |place| accumulator.coefficient(self.context.modulus(), place))
+        });
+        found.collect()
+    }
+}
+
+/// Rows of one bit.
+fn rows_of_bit(context: &Context) -> usize {
+    (context.set().rank() + 1) * context.set().gadget().levels as usize
+}
+
+/// A ciphertext of a polynomial of η times the degree, part by part, the body first.
+pub(crate) struct Accumulator {
+    words: Words,
+    degree: usize,
+    components: usize,
+}
+
+impl Accumulator {
+    /// A ciphertext of one part.
+    pub(crate) fn of_words(words: Words, degree: usize) -> Self {
+        let components = words.len() / degree;
+        Self { words, degree, components }
+    }
+
+    /// All words: of one part, the body and the coefficient polynomials.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn part(&self, part: usize, component: usize) -> &[u64] {
+        &self.words[(part * self.components + component) * self.degree..][..self.degree]
+    }
+
+    /// The coefficient at a place, as a ciphertext of one number.
     ///
     /// # Math
-    /// That of `c_j·S_j` is `c_j[0]·S_j[0] − Σ c_j[m]·S_j[N − m]`.
-    fn first(&self, accumulator: &[u64]) -> Lwe {
-        let (degree, q) = (self.context.set().degree(), self.context.modulus());
-        let (body, masks) = accumulator.split_at(degree);
-        let mut words = Vec::with_capacity(masks.len() + 1);
-        for mask in masks.chunks_exact(degree) {
-            words.push(mask[0]);
-            words.extend(mask[1..].iter().rev().map(|word| q.neg(*word)));
+    /// Coefficient p of `c_j·S_j` is `Σ_(m ≤ p) c_j[p − m]·S_j[m] − Σ_(m > p) c_j[N + p − m]·S_j[m]`. In the place `i + η·p` of a polynomial of η parts is place p of part i.
+    pub(crate) fn coefficient(&self, q: Modulus, place: usize) -> Lwe {
+        let parts = self.words.len() / (self.components * self.degree);
+        let (part, place) = (place % parts, place / parts);
+        let mut words = Vec::with_capacity((self.components - 1) * self.degree + 1);
+        for component in 1..self.components {
+            let (front, back) = self.part(part, component).split_at(place + 1);
+            words.extend(front.iter().rev());
+            words.extend(back.iter().rev().map(|word| q.neg(*word)));
         }
-        words.push(body[0]);
+        words.push(self.part(part, 0)[place]);
         Lwe::of_residues(q, words)
     }
 }

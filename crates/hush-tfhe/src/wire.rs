@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | 0 | 6 | magic `HUSHTF` |
 //! | 6 | 2 | format version, 1 |
-//! | 8 | 1 | kind: 1 keys, 2 fresh ciphertexts, 3 answers |
+//! | 8 | 1 | kind: 1 keys, 2 fresh ciphertexts, 3 answers, 4 keys of circuit bootstrapping |
 //! | 9 | 1 | reserved, 0 |
 //! | 10 | 2 | code of the parameter set |
 //! | 12 | 4 | ciphertexts; 0 in keys |
@@ -19,12 +19,13 @@
 //! | keys | seed of the rotation key (32), seed of the switching key (32), bodies of the rotation key in packed residues, bodies of the switching key in words of 4 bytes |
 //! | fresh ciphertexts | seed (32), bodies in words of 8 bytes |
 //! | answers | small ciphertexts in words of 4 bytes |
+//! | keys of circuit bootstrapping | seed (32), bodies in packed residues |
 //!
 //! *Invariants.* Sizes follow from the set and the count, and are compared before anything is allocated. The checksum finds damage; it does not authenticate.
 
 use hush_ring::{ExpandLabel, MaskPurpose, UniformSeed};
 
-use crate::{Context, Lwe, RotationKey, ServerKey, SmallLwe, SwitchKey, TfheError};
+use crate::{CircuitKey, Context, Lwe, RotationKey, ServerKey, SmallLwe, SwitchKey, TfheError};
 
 const MAGIC: &[u8; 6] = b"HUSHTF";
 const VERSION: u16 = 1;
@@ -37,6 +38,7 @@ enum Kind {
     Keys = 1,
     Fresh = 2,
     Answers = 3,
+    Circuit = 4,
 }
 
 /// What the owner makes of the keys of a server: seeds, and the bodies that they do not give.
@@ -52,7 +54,7 @@ pub struct KeyParts {
 }
 
 impl KeyParts {
-    /// The keys as they travel: 23 MB for integers, 7 MB for gates.
+    /// The keys as they travel: 23 MB for integers, 7 MB for gates, up to 79 MB for messages of 8 bits.
     ///
     /// # Errors
     /// [`TfheError::Count`] if parts are not of the set's sizes.
@@ -65,11 +67,7 @@ impl KeyParts {
         let mut payload = Vec::with_capacity(Kind::Keys.payload_bytes(context, 0) as usize);
         payload.extend(self.rotation_seed.to_bytes());
         payload.extend(self.switch_seed.to_bytes());
-        let mut packed = vec![0; context.limb().packed_bytes(degree)];
-        for body in self.rotation_bodies.chunks_exact(degree) {
-            context.limb().pack(body, &mut packed);
-            payload.extend_from_slice(&packed);
-        }
+        pack(context, &self.rotation_bodies, &mut payload);
         payload.extend(self.switch_bodies.iter().flat_map(|word| word.to_le_bytes()));
         Ok(object(context, Kind::Keys, 0, &payload))
     }
@@ -83,16 +81,45 @@ impl KeyParts {
         expect("ciphertexts", count.into(), 0)?;
         let (seeds, bodies) = payload.split_at(2 * SEED_BYTES);
         let (first, second) = seeds.split_at(SEED_BYTES);
-        let (degree, rows) = (context.set().degree(), RotationKey::row_count(context));
-        let packed = context.limb().packed_bytes(degree);
-        let (rotation, switch) = bodies.split_at(rows * packed);
-        let mut words = vec![0; rows * degree];
-        for (packed, words) in rotation.chunks_exact(packed).zip(words.chunks_exact_mut(degree)) {
-            context.limb().unpack(packed, words);
-        }
-        let rotation = RotationKey::expand(context, seed(first), &words)?;
+        let packed = context.limb().packed_bytes(context.set().degree());
+        let (rotation, switch) = bodies.split_at(RotationKey::row_count(context) * packed);
+        let rotation = RotationKey::expand(context, seed(first), &unpacked(context, rotation))?;
         let switch = SwitchKey::expand(context, seed(second), &words_of(switch))?;
         ServerKey::new(rotation, switch)
+    }
+}
+
+/// What the owner makes of the keys of circuit bootstrapping: a seed, and the bodies that it does not give.
+pub struct CircuitParts {
+    /// Of the masks.
+    pub seed: UniformSeed,
+    /// Bodies in the evaluation domain, one after another.
+    pub bodies: Vec<u64>,
+}
+
+impl CircuitParts {
+    /// The keys as they travel: 1.2 MB.
+    ///
+    /// # Errors
+    /// [`TfheError::NoCircuit`]; [`TfheError::Count`] if bodies are not of the set's size.
+    pub fn encode(&self, context: &Context) -> Result<Vec<u8>, TfheError> {
+        let residues = (CircuitKey::row_count(context)? * context.set().degree()) as u64;
+        expect("residues of a circuit key", self.bodies.len() as u64, residues)?;
+        let mut payload = self.seed.to_bytes().to_vec();
+        pack(context, &self.bodies, &mut payload);
+        Ok(object(context, Kind::Circuit, 0, &payload))
+    }
+
+    /// Reads the keys and expands them.
+    ///
+    /// # Errors
+    /// A [`TfheError`] for bytes that are no such keys of the set.
+    pub fn decode(context: &Context, bytes: &[u8]) -> Result<CircuitKey, TfheError> {
+        CircuitKey::row_count(context)?;
+        let (count, payload) = opened(context, Kind::Circuit, bytes)?;
+        expect("ciphertexts", count.into(), 0)?;
+        let (first, bodies) = payload.split_at(SEED_BYTES);
+        CircuitKey::expand(context, seed(first), &unpacked(context, bodies))
     }
 }
 
@@ -182,6 +209,10 @@ impl Kind {
             }
             Self::Fresh => seed + 8 * count,
             Self::Answers => 4 * count * (set.dimension() as u64 + 1),
+            Self::Circuit => {
+                let packed = context.limb().packed_bytes(set.degree()) as u64;
+                seed + packed * CircuitKey::row_count(context).unwrap_or(0) as u64
+            }
         }
     }
 }
@@ -233,6 +264,27 @@ fn opened<'a>(context: &Context, kind: Kind, bytes: &'a [u8]) -> Result<(u32, &'
 
 fn expect(what: &'static str, found: u64, expected: u64) -> Result<(), TfheError> {
     if found == expected { Ok(()) } else { Err(TfheError::Count { what, found, expected }) }
+}
+
+/// Appends polynomials in packed residues.
+fn pack(context: &Context, bodies: &[u64], payload: &mut Vec<u8>) {
+    let degree = context.set().degree();
+    let mut packed = vec![0; context.limb().packed_bytes(degree)];
+    for body in bodies.chunks_exact(degree) {
+        context.limb().pack(body, &mut packed);
+        payload.extend_from_slice(&packed);
+    }
+}
+
+/// The words of polynomials in packed residues.
+fn unpacked(context: &Context, bytes: &[u8]) -> Vec<u64> {
+    let degree = context.set().degree();
+    let packed = context.limb().packed_bytes(degree);
+    let mut words = vec![0; bytes.len() / packed * degree];
+    for (packed, words) in bytes.chunks_exact(packed).zip(words.chunks_exact_mut(degree)) {
+        context.limb().unpack(packed, words);
+    }
+    words
 }
 
 fn seed(bytes: &[u8]) -> UniformSeed {

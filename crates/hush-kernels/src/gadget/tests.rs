@@ -3,12 +3,12 @@ use super::*;
 use crate::testing::{Random, moduli};
 
 /// By integers of 128 bits.
-fn expected(q: u64, x: &[u64], turn: usize, shift: u32) -> Vec<u64> {
+fn expected(q: u64, (moved, x): (&[u64], &[u64]), turn: usize, shift: u32) -> Vec<u64> {
     let degree = x.len();
     let coefficient = |place: usize| {
-        // X^turn·x: the coefficient that comes to this place, and its sign.
+        // X^turn·moved: the coefficient that comes to this place, and its sign.
         let from = (place + 2 * degree - turn) % (2 * degree);
-        let value = i128::from(x[from % degree]);
+        let value = i128::from(moved[from % degree]);
         let value = if from >= degree { -value } else { value };
         let difference = (value - i128::from(x[place])).rem_euclid(i128::from(q));
         let centred = if 2 * difference > i128::from(q) { difference - i128::from(q) } else { difference };
@@ -29,13 +29,53 @@ fn digits_are_those_of_integers() {
             let edges =
                 [0, 1, q - 1, q / 2, q / 2 + 1, 1 << 14, (1 << 14) - 1, q - (1 << 14), q - (1 << 14) - 1];
             x.iter_mut().zip(edges).for_each(|(x, edge)| *x = edge);
+            let moved = random.residues(modulus, degree);
             for turn in [0, 1, 7, degree - 1, degree, degree + 1, 2 * degree - 1] {
                 for shift in [1, 15, modulus.bits() - 3] {
                     for cpu in Cpu::available() {
-                        let mut out = vec![u64::MAX; degree];
-                        turned_digits(cpu, modulus, &mut out, &x, turn, shift);
-                        assert_eq!(out, expected(q, &x, turn, shift), "{cpu}, q = {q}, {turn}, {shift}");
+                        for moved in [&x, &moved] {
+                            let mut out = vec![u64::MAX; degree];
+                            turned_digits(cpu, modulus, &mut out, (moved, &x), turn, shift);
+                            let expected = expected(q, (moved, &x), turn, shift);
+                            assert_eq!(out, expected, "{cpu}, q = {q}, {turn}, {shift}");
+                        }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Digits are balanced, and give back the rounded quotient, by integers of 128 bits.
+#[test]
+fn digits_add_up_to_what_was_cut() {
+    let mut random = Random::new(73);
+    let signed = |q: u64, word: u64| i128::from(word) - if word > q / 2 { i128::from(q) } else { 0 };
+    for modulus in moduli().into_iter().filter(|modulus| modulus.bits() > 20) {
+        let q = modulus.value();
+        for (shift, bits, levels) in [(3, 4, 3), (1, 7, 2), (modulus.bits() - 4, 1, 2)] {
+            let unit = 1_i128 << shift;
+            let half = 1_i128 << (bits - 1);
+            let mut words = random.residues(modulus, 67);
+            let edges = [0, 1, q - 1, q / 2, q / 2 + 1, 1 << (shift - 1), q - (1 << (shift - 1))];
+            words.iter_mut().zip(edges).for_each(|(word, edge)| *word = edge);
+            for cpu in Cpu::available() {
+                let mut rest = words.clone();
+                round(cpu, modulus, &mut rest, shift);
+                let rounded = rest.clone();
+                let mut sums = vec![0_i128; words.len()];
+                for level in 0..levels {
+                    let mut low = vec![u64::MAX; words.len()];
+                    cut_digits(cpu, modulus, &mut low, &mut rest, bits);
+                    for (sum, low) in sums.iter_mut().zip(low) {
+                        assert!((-half..half).contains(&signed(q, low)), "{cpu}: {low}");
+                        *sum += signed(q, low) << (bits * level);
+                    }
+                }
+                for (((word, rounded), sum), rest) in words.iter().zip(&rounded).zip(sums).zip(&rest) {
+                    let quotient = (signed(q, *word) + unit / 2).div_euclid(unit);
+                    assert_eq!(signed(q, *rounded), quotient, "{cpu}: {word}");
+                    assert_eq!(sum + (signed(q, *rest) << (bits * levels)), quotient, "{cpu}: {word}");
                 }
             }
         }

@@ -19,6 +19,32 @@ pub(crate) fn digits(q: Modulus, out: &mut [u64], from: &[u64], x: &[u64], is_ne
     }
 }
 
+/// Residues nearest to 0 in whole units of `2^shift`, rounded.
+#[inline(always)]
+pub(crate) fn round(q: Modulus, words: &mut [u64], shift: u32) {
+    let q = q.value();
+    let (middle, half_unit) = (q / 2, 1_i64 << (shift - 1));
+    for word in words {
+        let centred = *word as i64 - if *word > middle { q as i64 } else { 0 };
+        let digit = (centred + half_unit) >> shift;
+        *word = (digit + if digit < 0 { q as i64 } else { 0 }) as u64;
+    }
+}
+
+/// The lowest balanced digit, and the rest without it.
+#[inline(always)]
+pub(crate) fn cut(q: Modulus, low: &mut [u64], rest: &mut [u64], bits: u32) {
+    let q = q.value();
+    let (middle, half) = (q / 2, 1_i64 << (bits - 1));
+    let residue = |digit: i64| (digit + if digit < 0 { q as i64 } else { 0 }) as u64;
+    for (low, rest) in low.iter_mut().zip(rest) {
+        let centred = *rest as i64 - if *rest > middle { q as i64 } else { 0 };
+        let above = (centred + half) >> bits;
+        *low = residue(centred - (above << bits));
+        *rest = residue(above);
+    }
+}
+
 /// Four rows at a time, so that sums are loaded and stored once for them.
 #[inline(always)]
 pub(crate) fn add_scaled(out: &mut [u32], rows: &[u32], factors: &[i32]) {

@@ -6,6 +6,8 @@ use hush_tfhe::{Lwe, ServerKey, Table};
 
 use super::*;
 
+mod circuit;
+mod messages;
 mod noise;
 mod programs;
 

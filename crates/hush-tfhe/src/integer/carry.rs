@@ -13,29 +13,60 @@ const READY_MOST: u64 = MOST - (BASE - 1);
 /// See [`READY_MOST`].
 const READY_NORM: u32 = 4;
 
+/// The look-ups of sums.
+struct Carries {
+    /// The lowest digit.
+    low: LookUp,
+    /// What is carried.
+    high: LookUp,
+    /// Both, of sums up to 7.
+    both: LookUp,
+}
+
+/// A sum, and whether its lowest digit is wanted, and its carry.
+type Split = (Digit, bool, bool);
+/// The lowest digit and the carry, where they are wanted.
+type Halves = (Option<Digit>, Option<Digit>);
+
 impl Engine<'_> {
     /// The sums of columns, for each element, modulo `4^columns`.
     ///
     /// # Method
     /// Columns with more than fits one ciphertext are cut in groups that do; each group gives its lowest digit, and a carry to the next column, all of a round at once.
-    /// At last carries go from the lowest column to the highest, one after another.
+    /// At last carries go from the lowest column to the highest, one after another. One look-up gives a digit and a carry of sums up to 7: of two digits and a carry into them.
     ///
     /// # Errors
     /// As [`Engine::apply`].
     pub(super) fn add_up(&mut self, mut elements: Vec<Vec<Column>>) -> Result<Vec<Integer>, TfheError> {
-        let low = self.look_up(|value| value % BASE)?;
-        let high = self.look_up(|value| value / BASE)?;
-        while self.compress(&mut elements, (&low, &high))? {}
-        self.ripple(&elements, (&low, &high))
+        let (low, high) = (|value: u64| value % BASE, |value: u64| value / BASE);
+        let both = self.look_up_both([&low, &high])?;
+        let carries = Carries { low: self.look_up(low)?, high: self.look_up(high)?, both };
+        while self.compress(&mut elements, &carries)? {}
+        self.ripple(&elements, &carries)
+    }
+
+    /// The lowest digits and the carries of sums, as far as they are wanted.
+    fn split(&mut self, sums: &[Split], carries: &Carries) -> Result<Vec<Halves>, TfheError> {
+        let Carries { low, high, both } = carries;
+        let mut jobs = Vec::new();
+        for (sum, wants_low, wants_high) in sums {
+            let look_ups: &[&LookUp] = match (wants_low, wants_high) {
+                (true, true) if sum.most <= both.most() => &[both],
+                (true, true) => &[low, high],
+                (true, false) => &[low],
+                (false, true) => &[high],
+                (false, false) => &[],
+            };
+            jobs.extend(look_ups.iter().map(|look_up| (sum.clone(), *look_up)));
+        }
+        let mut found = self.apply(&jobs)?.into_iter();
+        let mut next = |is_wanted: &bool| if *is_wanted { found.next() } else { None };
+        Ok(sums.iter().map(|(_, wants_low, wants_high)| (next(wants_low), next(wants_high))).collect())
     }
 
     /// One round; whether there was anything to do.
-    fn compress(
-        &mut self,
-        elements: &mut [Vec<Column>],
-        (low, high): (&LookUp, &LookUp),
-    ) -> Result<bool, TfheError> {
-        let (mut jobs, mut places) = (Vec::new(), Vec::new());
+    fn compress(&mut self, elements: &mut [Vec<Column>], carries: &Carries) -> Result<bool, TfheError> {
+        let (mut sums, mut places) = (Vec::new(), Vec::new());
         for (element, columns) in elements.iter_mut().enumerate() {
             let count = columns.len();
             for (place, column) in columns.iter_mut().enumerate() {
@@ -48,56 +79,42 @@ impl Engine<'_> {
                         column.push(sum);
                         continue;
                     }
-                    if sum.most >= BASE && place + 1 < count {
-                        jobs.push((sum.clone(), high));
-                        places.push((element, place + 1));
-                    }
-                    jobs.push((sum, low));
+                    let is_carried = sum.most >= BASE && place + 1 < count;
+                    sums.push((sum, true, is_carried));
                     places.push((element, place));
                 }
             }
         }
-        let results = self.apply(&jobs)?;
-        for ((element, place), digit) in places.into_iter().zip(results) {
-            if let Some(column) = elements.get_mut(element).and_then(|columns| columns.get_mut(place))
-                && digit.known() != Some(0)
-            {
-                column.push(digit);
+        let results = self.split(&sums, carries)?;
+        for ((element, place), (low, high)) in places.into_iter().zip(results) {
+            for (digit, place) in [(low, place), (high, place + 1)] {
+                if let Some(digit) = digit.filter(|digit| digit.known() != Some(0))
+                    && let Some(column) = elements.get_mut(element).and_then(|columns| columns.get_mut(place))
+                {
+                    column.push(digit);
+                }
             }
         }
-        Ok(!jobs.is_empty())
+        Ok(!sums.is_empty())
     }
 
-    fn ripple(
-        &mut self,
-        elements: &[Vec<Column>],
-        (low, high): (&LookUp, &LookUp),
-    ) -> Result<Vec<Integer>, TfheError> {
+    fn ripple(&mut self, elements: &[Vec<Column>], carries: &Carries) -> Result<Vec<Integer>, TfheError> {
         let count = elements.first().map_or(0, Vec::len);
         let mut found = vec![Integer(Vec::with_capacity(count)); elements.len()];
-        let mut carries = vec![Digit::constant(0); elements.len()];
+        let mut carried = vec![Digit::constant(0); elements.len()];
         for place in 0..count {
-            let mut sums = Vec::with_capacity(elements.len());
-            for (columns, carry) in elements.iter().zip(&carries) {
+            let mut sums: Vec<Split> = Vec::with_capacity(elements.len());
+            for (columns, carry) in elements.iter().zip(&carried) {
                 let mut sum = sum_of(columns.get(place).map_or(&[][..], Vec::as_slice))?;
                 sum.add_scaled(carry, 1)?;
-                sums.push(sum);
+                let (is_clean, is_carried) = (sum.is_clean(), sum.most >= BASE && place + 1 < count);
+                sums.push((sum, !is_clean, is_carried));
             }
-            let carried = |sum: &Digit| sum.most >= BASE && place + 1 < count;
-            let lows = sums.iter().filter(|sum| !sum.is_clean()).map(|sum| (sum.clone(), low));
-            let highs = sums.iter().filter(|sum| carried(sum)).map(|sum| (sum.clone(), high));
-            let jobs: Vec<_> = lows.chain(highs).collect();
-            let split = sums.iter().filter(|sum| !sum.is_clean()).count();
-            let results = self.apply(&jobs)?;
-            let (lows, highs) = results.split_at(split);
-            let (mut lows, mut highs) = (lows.iter(), highs.iter());
-            for ((sum, integer), carry) in sums.into_iter().zip(&mut found).zip(&mut carries) {
-                *carry = match carried(&sum) {
-                    true => highs.next().cloned().unwrap_or_else(|| Digit::constant(0)),
-                    false => Digit::constant(0),
-                };
-                let digit = if sum.is_clean() { Some(sum) } else { lows.next().cloned() };
-                integer.0.extend(digit);
+            let results = self.split(&sums, carries)?;
+            let places = sums.into_iter().zip(results).zip(&mut found).zip(&mut carried);
+            for ((((sum, ..), (low, high)), integer), carry) in places {
+                *carry = high.unwrap_or_else(|| Digit::constant(0));
+                integer.0.push(low.unwrap_or(sum));
             }
         }
         Ok(found)

@@ -4,11 +4,18 @@
 use super::digit::{Digit, Integer, MOST};
 use crate::{Lwe, ServerKey, Table, TfheError};
 
-/// A function of what a digit holds, from 0 to 15.
+/// A function of what a digit holds, from 0 to 15; or two of them, from 0 to 7.
 pub(super) struct LookUp {
-    values: [u64; MOST as usize + 1],
+    values: Vec<[u64; MOST as usize + 1]>,
     /// `None` where programs are counted alone.
     table: Option<Table>,
+}
+
+impl LookUp {
+    /// The largest value that it takes.
+    pub(super) fn most(&self) -> u64 {
+        (MOST + 1) / self.values.len() as u64 - 1
+    }
 }
 
 /// Evaluates look-ups with a server's key, or counts them without.
@@ -38,21 +45,34 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// [`TfheError::Message`] for a value beyond the set's messages.
     pub(super) fn look_up(&self, function: impl Fn(u64) -> u64) -> Result<LookUp, TfheError> {
-        let table = self.key.map(|key| Table::of(key.context(), &function)).transpose()?;
-        Ok(LookUp { values: std::array::from_fn(|value| function(value as u64)), table })
+        self.look_ups(&[&function])
     }
 
-    /// What the functions give of the digits.
+    /// Two functions as a table that one bootstrapping looks up, of digits up to [`LookUp::most`].
+    ///
+    /// # Errors
+    /// As [`Engine::look_up`].
+    pub(super) fn look_up_both(&self, functions: [&dyn Fn(u64) -> u64; 2]) -> Result<LookUp, TfheError> {
+        self.look_ups(&functions)
+    }
+
+    fn look_ups(&self, functions: &[&dyn Fn(u64) -> u64]) -> Result<LookUp, TfheError> {
+        let table = self.key.map(|key| Table::several(key.context(), functions)).transpose()?;
+        let values = functions.iter().map(|function| std::array::from_fn(|value| function(value as u64)));
+        Ok(LookUp { values: values.collect(), table })
+    }
+
+    /// What the functions give of the digits: of each as many as its look-up has.
     ///
     /// # Errors
     /// [`TfheError::Norm`] and [`TfheError::Message`] for sums beyond what a bootstrapping takes, which operations carry before.
     pub(super) fn apply(&mut self, jobs: &[(Digit, &LookUp)]) -> Result<Vec<Digit>, TfheError> {
-        for (digit, _) in jobs {
+        for (digit, look_up) in jobs {
             if digit.norm > self.norm {
                 return Err(TfheError::Norm { found: digit.norm, limit: self.norm });
             }
-            if digit.most > MOST {
-                return Err(TfheError::Message { limit: MOST + 1 });
+            if digit.most > look_up.most() {
+                return Err(TfheError::Message { limit: look_up.most() + 1 });
             }
         }
         let is_needed = |(digit, _): &&(Digit, &LookUp)| digit.norm > 0;
@@ -72,14 +92,19 @@ impl<'a> Engine<'a> {
             }
         }
         .into_iter();
-        let result = |(digit, look_up): &(Digit, &LookUp)| match digit.known() {
-            Some(value) => Digit::constant(look_up.values[value as usize]),
-            None => {
-                let reached = &look_up.values[..=digit.most as usize];
-                Digit::clean(found.next(), reached.iter().copied().max().unwrap_or(0))
+        let mut results = Vec::with_capacity(jobs.len());
+        for (digit, look_up) in jobs {
+            for values in &look_up.values {
+                results.push(match digit.known() {
+                    Some(value) => Digit::constant(values[value as usize]),
+                    None => {
+                        let reached = &values[..=digit.most as usize];
+                        Digit::clean(found.next(), reached.iter().copied().max().unwrap_or(0))
+                    }
+                });
             }
-        };
-        Ok(jobs.iter().map(result).collect())
+        }
+        Ok(results)
     }
 
     /// The integers with clean digits. What is clean stays as it is.

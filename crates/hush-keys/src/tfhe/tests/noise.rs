@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Errors of each step against the formulas of `hush_params::tfhe`.
 
+use hush_params::tfhe::{MESSAGES, TfheSet, WIDE};
+
 use super::*;
 
 /// Mean and mean square.
@@ -10,7 +12,7 @@ fn moments(samples: &[f64]) -> (f64, f64) {
 }
 
 /// The phase of a large ciphertext less the message, as a fraction of the modulus.
-fn error_of(secret: &TfheSecret, lwe: &Lwe, encoded: u64) -> f64 {
+pub(super) fn error_of(secret: &TfheSecret, lwe: &Lwe, encoded: u64) -> f64 {
     let q = secret.context().modulus();
     let coefficients = secret.polynomials.iter().flat_map(|polynomial| polynomial.iter());
     let product = lwe
@@ -24,12 +26,10 @@ fn error_of(secret: &TfheSecret, lwe: &Lwe, encoded: u64) -> f64 {
 }
 
 /// Variances of rotation and key switch, within five standard errors, which are `√(2/count)` of a variance.
-#[test]
-fn errors_are_as_large_as_the_formulas_say() {
-    let secret = secret(&INTEGERS);
+fn compare(set: &'static TfheSet, count: u64) {
+    let secret = secret(set);
     let (key, context) = (server(&secret), secret.context());
-    let count = 400;
-    let messages: Vec<u64> = (0..count).map(|place| place % 16).collect();
+    let messages: Vec<u64> = (0..count).map(|place| place % context.message_count()).collect();
     let inputs = sent(&secret, &messages);
     let table = Table::of(context, |message| message).unwrap();
     let jobs: Vec<_> = inputs.iter().map(|input| (input, &table)).collect();
@@ -43,7 +43,7 @@ fn errors_are_as_large_as_the_formulas_say() {
         let error = f64::from(secret.phase(small)) / 2f64.powi(32) - exact - before;
         error - error.round()
     });
-    let (variances, tolerance) = (INTEGERS.variances(), 5.0 * (2.0 / count as f64).sqrt());
+    let (variances, tolerance) = (set.variances(), 5.0 * (2.0 / count as f64).sqrt());
     for (name, samples, expected) in [
         ("rotation", rotation.clone(), variances.rotation),
         ("key switch", switch.collect(), variances.key_switch),
@@ -51,7 +51,8 @@ fn errors_are_as_large_as_the_formulas_say() {
         let (mean, square) = moments(&samples);
         assert!(
             (square / expected - 1.0).abs() < tolerance,
-            "{name}: {} times the formula",
+            "{}, {name}: {} times the formula",
+            set.name(),
             square / expected
         );
         assert!(mean.abs() < 5.0 * (expected / count as f64).sqrt(), "{name}: mean {mean}");
@@ -60,8 +61,45 @@ fn errors_are_as_large_as_the_formulas_say() {
         inputs.iter().zip(&messages).map(|(lwe, m)| error_of(&secret, lwe, encoded(m))).collect();
     let (_, square) = moments(&fresh);
     // The encoding is rounded too.
-    let expected = INTEGERS.large_noise() + 1.0 / 12.0 / (INTEGERS.prime() as f64).powi(2);
+    let expected = set.large_noise() + 1.0 / 12.0 / (set.prime() as f64).powi(2);
     assert!((square / expected - 1.0).abs() < tolerance, "fresh: {}", square / expected);
+}
+
+#[test]
+fn errors_are_as_large_as_the_formulas_say() {
+    compare(&INTEGERS, 400);
+}
+
+/// Tables of several parts, and digits of several levels.
+#[test]
+#[ignore = "minutes"]
+fn sweep_of_the_errors_of_larger_sets() {
+    compare(MESSAGES[3], 2000);
+    compare(MESSAGES[6], 300);
+    compare(&WIDE, 2000);
+}
+
+/// Rotations of a small ring with tables of 4 parts, under many secrets: within 6 parts in 100, which are five deviations.
+#[test]
+fn rotations_of_parts_have_the_errors_of_the_formula() {
+    let set: &TfheSet = Box::leak(Box::new(TfheSet::insecure_toy(12, 64, 4)));
+    let mut samples = Vec::new();
+    for _ in 0..32 {
+        let secret = secret(set);
+        let (key, context) = (server(&secret), secret.context());
+        let messages: Vec<u64> = (0..500).map(|place| place % 16).collect();
+        // Values of all sizes, so that digits are uniform from the first bit on.
+        let table = Table::of(context, |message| message * 7 % 16).unwrap();
+        let inputs = sent(&secret, &messages);
+        let results = key.bootstrap(&inputs.iter().map(|input| (input, &table)).collect::<Vec<_>>()).unwrap();
+        let encoded = |message: &u64| context.encode(message * 7 % 16).unwrap();
+        samples.extend(results.iter().zip(&messages).map(|(lwe, m)| error_of(&secret, lwe, encoded(m))));
+    }
+    let (mean, square) = moments(&samples);
+    // The first bit finds an accumulator whose mask is 0, and has half of the digits.
+    let expected = set.variances().rotation * 11.5 / 12.0;
+    assert!((square / expected - 1.0).abs() < 0.06, "{} times the formula", square / expected);
+    assert!(mean.abs() < 5.0 * (expected / samples.len() as f64).sqrt() * 2.0, "mean {mean}");
 }
 
 /// Errors of small ciphertexts: uniform, with both ends half as often.

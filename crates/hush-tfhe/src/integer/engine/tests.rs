@@ -30,3 +30,16 @@ fn sums_beyond_a_bootstrapping_are_refused() {
     assert_eq!(engine.apply(&[(Digit::constant(3), &identity)]).unwrap()[0].known(), Some(3));
     assert_eq!((engine.count, engine.rounds), (1, 1));
 }
+
+/// One bootstrapping gives two functions of sums up to 7, and no more.
+#[test]
+fn two_functions_are_looked_up_at_once() {
+    let mut engine = Engine::new(None);
+    let both = engine.look_up_both([&|value| value % 4, &|value| value / 4]).unwrap();
+    let sum = Digit::clean(None, 7);
+    let found = engine.apply(&[(sum, &both), (Digit::constant(6), &both)]).unwrap();
+    assert_eq!(found.iter().map(|digit| digit.most).collect::<Vec<_>>(), [3, 1, 2, 1]);
+    assert_eq!((found[2].known(), found[3].known(), engine.count), (Some(2), Some(1), 1));
+    let error = engine.apply(&[(Digit::clean(None, 8), &both)]).unwrap_err();
+    assert_eq!(error, TfheError::Message { limit: 8 });
+}
