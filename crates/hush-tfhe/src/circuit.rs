@@ -58,9 +58,22 @@ impl CircuitKey {
         Ok((steps + 1) * digits_of(context)?.switch.levels as usize)
     }
 
-    /// The power of X that the automorphism of a step, from 1 on, puts in its place.
-    pub fn element(context: &Context, step: usize) -> usize {
-        ((2 * context.set().degree()) >> step) + 1
+    /// The polynomial under the automorphism of a step, from 1 on, coefficient by coefficient.
+    ///
+    /// # Timing
+    /// Independent of coefficients.
+    ///
+    /// # Panics
+    /// If a polynomial has not `N` coefficients.
+    pub fn moved(context: &Context, step: usize, polynomial: &[u64], out: &mut [u64]) {
+        let (degree, q) = (context.set().degree(), context.modulus());
+        assert!(polynomial.len() == degree && out.len() == degree, "polynomials must have the ring's degree");
+        let element = ((2 * degree) >> step) + 1;
+        let mut to = 0;
+        for word in polynomial {
+            out[to & (degree - 1)] = if to < degree { *word } else { q.neg(*word) };
+            to = (to + element) & (2 * degree - 1);
+        }
     }
 
     /// Expands the masks of all rows, whose bodies are these, one after another and in the evaluation domain. The label of a row is that of a rotation key, with the number of the key for the bit.
@@ -166,17 +179,13 @@ impl CircuitKey {
 
     /// Leaves N times the first coefficient of a ciphertext, body and mask, and cancels the others.
     fn trace(&self, ciphertext: &mut [u64]) {
-        let (degree, limb, q) = (self.context.set().degree(), self.context.limb(), self.context.modulus());
+        let (degree, limb) = (self.context.set().degree(), self.context.limb());
         let mut digits = Digits::new(limb, degree, self.digits.switch, 1);
         let mut moved = Words::recycled(2 * degree);
         let mut back = Words::recycled(2 * degree);
         for step in 1..=self.trace_steps() {
-            let element = Self::element(&self.context, step);
             for (out, part) in moved.chunks_exact_mut(degree).zip(ciphertext.chunks_exact(degree)) {
-                for (place, word) in part.iter().enumerate() {
-                    let to = place * element % (2 * degree);
-                    out[to % degree] = if to < degree { *word } else { q.neg(*word) };
-                }
+                Self::moved(&self.context, step, part, out);
             }
             let (body, mask) = moved.split_at(degree);
             self.switch(&mut digits, mask, step - 1, &mut back);

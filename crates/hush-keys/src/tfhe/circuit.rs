@@ -33,11 +33,7 @@ impl TfheSecret {
             for key in 0..=steps {
                 let mut message = Zeroizing::new(vec![0; degree]);
                 if key < steps {
-                    let element = CircuitKey::element(context, key as usize + 1);
-                    for (place, word) in coefficients.iter().enumerate() {
-                        let to = place * element % (2 * degree);
-                        message[to % degree] = if to < degree { *word } else { limb.modulus().neg(*word) };
-                    }
+                    CircuitKey::moved(context, key as usize + 1, &coefficients, &mut message);
                     limb.forward(&mut message);
                 } else if let Some(secret) = secrets.first() {
                     limb.mul_into(&mut message, secret.words(), secret.words());
