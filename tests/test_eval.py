@@ -81,6 +81,7 @@ def test_columns_files_and_functions(hush, tmp_path):
         (["min(x)", "--x", "1"], "HUSH-X005", 3),
         (["x^1025", "--x", "1"], "HUSH-X003", 3),
         (["repeat(1001, z := x, z*z)", "--x", "1"], "HUSH-X013", 3),
+        (["lookup(x, 5, 7)", "--x", "0,2"], "HUSH-X014", 3),
         (["repeat(3, z := x, z, z)", "--x", "1"], "HUSH-X001", 3),
         (["repeat(100, z := x, 2*z^2 + 1)", "--x", "0,1", "--scheme", "ckks"], "HUSH-X010", 3),
         (["repeat(200, z := x, 3.9*z*(1 - z))", "--x", "0.1,0.9", "--scheme", "ckks", "--precision", "0.05"], "HUSH-X026", 3),
@@ -100,6 +101,7 @@ def test_conditions_and_choices_on_encrypted_numbers(hush):
     for text, expected in (
         ("if(x < y and not b, max(x, 7), y - 2*x)", [max(p, 7) if p < q and not c else q - 2 * p for p, q, c in zip(x, y, b)]),
         ("(x = y) or (x + 10 >= y xor b)", [int(p == q or (p + 10 >= q) != bool(c)) for p, q, c in zip(x, y, b)]),
+        ("lookup(max(min(x, 9), 0), 3, 1, 4, 1, 5, 9, 2, 6, 5, -3)*2 + y", [2 * (3, 1, 4, 1, 5, 9, 2, 6, 5, -3)[max(min(p, 9), 0)] + q for p, q in zip(x, y)]),
         ("sum(min(x, y) + b*x)", [sum(min(p, q) + c * p for p, q, c in zip(x, y, b))]),
     ):
         done = hush("eval", text, *given(x=x, y=y, b=b), "--verify", "--format", "csv")

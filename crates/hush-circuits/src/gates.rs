@@ -12,6 +12,7 @@
 
 mod build;
 mod sum;
+mod used;
 
 use hush_expr::{Expression, Function, Ratio};
 use hush_tfhe::integer::Program;

@@ -171,7 +171,7 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 #[command(override_usage = "hush eval [OPTIONS] EXPRESSION --NAME VALUES ...", after_help = VECTORS)]
 pub(crate) struct Eval {
-    /// Numbers, names, + - * / ^, parentheses; < <= > >= = !=, and, or, xor, not, min, max, if(condition, a, b), repeat(count, name := start, next); or sum(...), mean(...), dot(..., ...)
+    /// Numbers, names, + - * / ^, parentheses; < <= > >= = !=, and, or, xor, not, min, max, if(condition, a, b), lookup(place, entry, ...), repeat(count, name := start, next); or sum(...), mean(...), dot(..., ...)
     #[arg(allow_hyphen_values = true)]
     pub(crate) expression: String,
     /// A vector: the long form of --NAME VALUES, for names that are options

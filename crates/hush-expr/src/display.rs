@@ -34,7 +34,7 @@ enum Binding {
 impl Binding {
     fn of(gate: &Gate) -> Self {
         match gate {
-            Gate::Choose { .. } | Gate::Extreme { .. } => Self::Atom,
+            Gate::Choose { .. } | Gate::Extreme { .. } | Gate::LookUp { .. } => Self::Atom,
             Gate::Compare { .. } => Self::Comparison,
             Gate::Logic { runs, .. } if runs.iter().any(|run| run.operation == Logic::And) => Self::And,
             Gate::Logic { .. } => Self::Or,
@@ -151,6 +151,7 @@ impl<'a> Writer<'a> {
                 self.write(f, right, Binding::Sum)
             }
             Gate::Extreme { is_greatest, of, .. } => self.write_call(f, Gate::extreme(*is_greatest), of),
+            Gate::LookUp { parts, .. } => self.write_call(f, "lookup", parts),
             Gate::Logic { first, runs } => {
                 let place = if Binding::of(gate) == Binding::And { Binding::Not } else { Binding::And };
                 self.write(f, first, place)?;

@@ -60,7 +60,7 @@ pub enum ExprError {
     },
     /// A function that does not exist.
     #[error(
-        "position {position}: no function of this name; there are sum, mean, dot, min, max, if and repeat"
+        "position {position}: no function of this name; there are sum, mean, dot, min, max, if, lookup and repeat"
     )]
     Function {
         /// Where.
@@ -84,6 +84,12 @@ pub enum ExprError {
     #[error("position {position}: not a number")]
     Number {
         /// Where.
+        position: usize,
+    },
+    /// A place that may have no entry.
+    #[error("position {position}: a place that may be none of the entries, which are counted from 0")]
+    Place {
+        /// Where: of the function.
         position: usize,
     },
     /// Larger than supported.
@@ -113,6 +119,8 @@ pub enum Size {
     Degree,
     /// Digits of a number.
     Digits,
+    /// Entries of a table.
+    Entries,
     /// Parentheses, signs and calls inside one another.
     Nesting,
     /// Operators and operands.
@@ -125,6 +133,7 @@ impl std::fmt::Display for Size {
             Self::Characters => "characters",
             Self::Degree => "a degree",
             Self::Digits => "digits of a number",
+            Self::Entries => "entries of a table",
             Self::Nesting => "a nesting",
             Self::Operations => "operations",
         })
@@ -148,6 +157,7 @@ impl ExprError {
             Self::Gates { .. } => "HUSH-X011",
             Self::NotBoolean { .. } => "HUSH-X012",
             Self::Count { .. } => "HUSH-X013",
+            Self::Place { .. } => "HUSH-X014",
         }
     }
 
@@ -158,7 +168,7 @@ impl ExprError {
                 "evaluate the parts one by one and combine the results; or --scheme ckks, which takes functions inside sums and products"
             }
             Self::Arguments { .. } | Self::Function { .. } => {
-                "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z); repeat(8, z := x, z^2/2 + x)"
+                "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z); lookup(x, 5, 2, 7); repeat(8, z := x, z^2/2 + x)"
             }
             Self::Constant => "name at least one vector, as in 2*x",
             Self::Count { .. } => "split it: repeat the result of a repetition",
@@ -169,6 +179,9 @@ impl ExprError {
             Self::Exponent { .. } => "write the power out as products",
             Self::Gates { .. } => "TFHE evaluates it, of exact numbers: leave the scheme to be chosen",
             Self::NotBoolean { .. } => "compare it with a number, as in x > 0",
+            Self::Place { .. } => {
+                "give an entry for each whole number that the place may be; or limit it, as in min(x, 3)"
+            }
             Self::Number { .. } => "write 12, 0.5 or 1e-3",
             Self::TooLarge { .. } => "split the expression",
             Self::Unexpected { .. } => {

@@ -49,6 +49,16 @@ pub trait Fold {
         values: Vec<Self::Value>,
         position: usize,
     ) -> Result<Self::Value, Self::Error>;
+    /// The entry at a place, counted from 0: one or more numbers.
+    ///
+    /// # Errors
+    /// See [`Fold::call`].
+    fn look_up(
+        &mut self,
+        at: Self::Value,
+        entries: Vec<Self::Value>,
+        position: usize,
+    ) -> Result<Self::Value, Self::Error>;
     /// Two or more conditions, joined from left to right to 0 or 1. Operators of equal rank that take turns, as in `a or b xor c`, are
     /// one piece each, the first of whose terms is the piece to the left.
     ///
@@ -186,6 +196,12 @@ fn fold_gate<F: Fold>(gate: &Gate, scope: &mut Scope<'_, F>) -> Result<F::Value,
         Gate::Extreme { is_greatest, of, position } => {
             let of = all(of, scope)?;
             scope.meaning.extreme(*is_greatest, of, *position)
+        }
+        Gate::LookUp { parts, position } => {
+            let mut entries = all(parts, scope)?;
+            // There is a place at least.
+            let at = entries.remove(0);
+            scope.meaning.look_up(at, entries, *position)
         }
         Gate::Logic { first, runs } => {
             let first = fold(first, scope)?;

@@ -24,6 +24,8 @@ use crate::{Comparison, ExprError, Logic, Ratio};
 pub(crate) const MAX_EXPONENT: u32 = 1024;
 /// The most repetitions.
 pub(crate) const MAX_COUNT: u32 = 1000;
+/// Most entries that are looked up.
+const MAX_ENTRIES: usize = 16;
 /// Characters of a text.
 const MAX_CHARACTERS: usize = 1 << 16;
 /// Operands of an expression.
@@ -250,6 +252,7 @@ impl Parser {
         let (function, expected, or_more) = match name {
             "dot" => ("dot", 2, false),
             "if" => ("if", 3, false),
+            "lookup" => ("lookup", 2, true),
             "max" => ("max", 2, true),
             "mean" => ("mean", 1, false),
             "min" => ("min", 2, true),
@@ -259,7 +262,11 @@ impl Parser {
         self.expect('(', "an opening parenthesis")?;
         let mut arguments = vec![self.nested(Self::condition)?];
         while self.take(',') {
+            let position = self.position();
             arguments.push(self.nested(Self::condition)?);
+            if function == "lookup" && !arguments.last().is_some_and(Node::is_constant) {
+                return Err(ExprError::Unexpected { position, expected: "a number, for an entry" });
+            }
         }
         self.expect(')', "a comma or a closing parenthesis")?;
         let found = arguments.len();
@@ -272,6 +279,10 @@ impl Parser {
             "dot" => whole(Function::Dot, arguments),
             "mean" => whole(Function::Mean, arguments),
             "sum" => whole(Function::Sum, arguments),
+            "lookup" if found > 1 + MAX_ENTRIES => {
+                return Err(ExprError::TooLarge { what: Size::Entries, limit: MAX_ENTRIES });
+            }
+            "lookup" => Node::Gate(Gate::LookUp { parts: arguments, position }),
             "if" => Node::Gate(Gate::Choose { parts: arguments.try_into().map_err(|_| wrong)?, position }),
             _ => Node::Gate(Gate::Extreme { is_greatest: function == "max", of: arguments, position }),
         })

@@ -244,6 +244,9 @@ impl Fold for Writer {
     fn extreme(&mut self, is_greatest: bool, values: Vec<String>, at: usize) -> Result<String, ExprError> {
         Ok(format!("{}({}@{at})", if is_greatest { "max" } else { "min" }, values.join(",")))
     }
+    fn look_up(&mut self, place: String, entries: Vec<String>, at: usize) -> Result<String, ExprError> {
+        Ok(format!("{place}[{}@{at}]", entries.join(",")))
+    }
     fn logic(&mut self, operation: Logic, terms: Vec<String>, at: usize) -> Result<String, ExprError> {
         Ok(format!("({}@{at})", terms.join(&format!(" {} ", operation.name()))))
     }
@@ -284,4 +287,5 @@ fn written(text: &str) -> String {
 fn a_fold_visits_every_piece_from_left_to_right() {
     assert_eq!(written("1+(x*0+y)*1-z/2"), "(1+(((x*0)+y)*1)+-(z*(1/2@15)))");
     assert_eq!(written("dot(x, x^2)"), "dot[x,x^2]");
+    assert_eq!(written("2*lookup(x + y, 5, -1/2)"), "(2*(x+y)[5,(-1*(1/2@23))@3])");
 }

@@ -87,6 +87,11 @@ pub(crate) enum Gate {
         of: Vec<Node>,
         position: usize,
     },
+    LookUp {
+        /// The place, and the entries, which are numbers; at least one.
+        parts: Vec<Node>,
+        position: usize,
+    },
     /// Operators of equal rank, from left to right. Flat as sums are, whichever operators take turns; at least one run.
     Logic {
         first: Box<Node>,
@@ -128,6 +133,12 @@ impl Node {
         matches!(self, Self::Gate(_)) || self.parts().into_iter().any(Self::has_gates)
     }
 
+    /// Whether it is the same for every element: no name is in it, and no function of vectors.
+    pub(crate) fn is_constant(&self) -> bool {
+        let varies = matches!(self, Self::Call { .. } | Self::Local(_) | Self::Name(_));
+        !varies && self.parts().into_iter().all(Self::is_constant)
+    }
+
     /// Repetitions that it is, or has in it.
     pub(crate) fn repetitions(&self) -> u64 {
         let inside: u64 = self.parts().into_iter().map(Self::repetitions).sum();
@@ -164,7 +175,7 @@ impl Gate {
         match self {
             Self::Choose { parts, .. } => parts.iter().collect(),
             Self::Compare { left, right, .. } => vec![left, right],
-            Self::Extreme { of, .. } => of.iter().collect(),
+            Self::Extreme { of: parts, .. } | Self::LookUp { parts, .. } => parts.iter().collect(),
             Self::Logic { first, runs } => {
                 std::iter::once(first.as_ref()).chain(runs.iter().flat_map(|run| &run.terms)).collect()
             }
@@ -183,6 +194,7 @@ impl Gate {
             Self::Choose { position, .. } => ("if", *position),
             Self::Compare { comparison, position, .. } => (comparison.symbol(), *position),
             Self::Extreme { is_greatest, position, .. } => (Self::extreme(*is_greatest), *position),
+            Self::LookUp { position, .. } => ("lookup", *position),
             Self::Logic { runs, .. } => {
                 runs.first().map_or(("and", 1), |run| (run.operation.name(), run.position))
             }

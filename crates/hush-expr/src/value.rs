@@ -74,6 +74,11 @@ fn gate_value(gate: &Gate, values: &mut Values<'_>) -> Result<Ratio, ExprError> 
             })?;
             Ok(extreme.unwrap_or_else(Ratio::zero))
         }
+        Gate::LookUp { parts, position } => {
+            let parts = parts.iter().map(|part| value(part, values)).collect::<Result<Vec<_>, _>>()?;
+            let (at, entries) = parts.split_first().ok_or(ExprError::Place { position: *position })?;
+            entry(at, entries, *position).cloned()
+        }
         Gate::Logic { first, runs } => {
             let start = runs.first().map_or(1, |run| run.position);
             let mut holds = truth(first, values, start)?;
@@ -86,6 +91,12 @@ fn gate_value(gate: &Gate, values: &mut Values<'_>) -> Result<Ratio, ExprError> 
         }
         Gate::Not { of, position } => Ok(number(!truth(of, values, *position)?)),
     }
+}
+
+/// The entry at a place, counted from 0.
+pub(crate) fn entry<'a, T>(at: &Ratio, entries: &'a [T], position: usize) -> Result<&'a T, ExprError> {
+    let place = at.to_integer().and_then(|place| usize::try_from(place).ok());
+    place.and_then(|place| entries.get(place)).ok_or(ExprError::Place { position })
 }
 
 /// Whether a condition holds.

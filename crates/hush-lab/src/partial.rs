@@ -251,6 +251,10 @@ impl<S: InsecurePartial> Fold for Evaluation<'_, S> {
         Err(LabError::gates(if is_greatest { "max" } else { "min" }, position))
     }
 
+    fn look_up(&mut self, _: Pair, _: Vec<Pair>, position: usize) -> Result<Pair, LabError> {
+        Err(LabError::gates("lookup", position))
+    }
+
     fn logic(&mut self, operation: Logic, _: Vec<Pair>, position: usize) -> Result<Pair, LabError> {
         Err(LabError::gates(operation.name(), position))
     }

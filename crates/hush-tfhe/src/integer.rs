@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   program  Program: steps on vectors, the same on a server, in a count and in the clear
-//!      └── carry  sums of columns     compare  orders, choices     product
+//!      └── carry  sums of columns     compare  orders, choices     product     entries
 //!               └────────── engine  Engine: look-ups, in one batch for all elements ── digit  Digit, Integer
 //! ```
 //!
@@ -19,6 +19,7 @@ mod carry;
 mod compare;
 mod digit;
 mod engine;
+mod entries;
 mod product;
 mod program;
 

@@ -9,7 +9,8 @@ use num_bigint::BigInt;
 use num_integer::Integer as _;
 use num_traits::{One, Signed, Zero};
 
-use super::sum::{Bounds, Sum, Value, common_unit, truth_value};
+use super::sum::{Bounds, Sum, Value, common_unit, in_common_unit, truth_value};
+use super::used::used;
 use crate::program::{ProgramError, Vector};
 
 /// Bits of the widest integers.
@@ -353,30 +354,35 @@ impl<'a> Builder<'a> {
         Ok(Value::Sum(Sum::of_step(self.push(Step::Product(left, right), bounds, false)?, unit)))
     }
 
+    /// The ends of a value's bounds.
+    fn ends(&self, value: &Value) -> (Ratio, Ratio) {
+        match value {
+            Value::Constant(number) => (number.clone(), number.clone()),
+            Value::Sum(sum) => {
+                let Bounds { low, high } = self.bounds_of(sum);
+                (&sum.unit * &Ratio::from(low), &sum.unit * &Ratio::from(high))
+            }
+        }
+    }
+
+    /// Narrows the bounds of what is one step.
+    fn narrow(&mut self, value: &Value, (low, high): (Ratio, Ratio)) {
+        let Value::Sum(sum) = value else { return };
+        let is_step = sum.terms.len() == 1 && sum.constant.is_zero();
+        let step = sum.terms.first_key_value().filter(|(_, factor)| is_step && factor.is_one());
+        let whole = |end: Ratio| (&end * &sum.unit.recip()?).to_integer().cloned();
+        if let (Some((step, _)), Some(low), Some(high)) = (step, whole(low), whole(high)) {
+            let bounds = &mut self.bounds[*step];
+            *bounds = Bounds { low: low.max(bounds.low.clone()), high: high.min(bounds.high.clone()) };
+        }
+    }
+
     /// The bit that a sum is a multiple of, and the factor.
     fn as_bit(&self, sum: &Sum) -> Option<(usize, Ratio)> {
         let (step, factor) = sum.terms.first_key_value()?;
         let is_multiple = sum.terms.len() == 1 && sum.constant.is_zero() && self.is_bit[*step];
         is_multiple.then(|| (*step, &sum.unit * &Ratio::from(factor.clone())))
     }
-}
-
-/// The steps that the one at `last` needs, in their order, and its new place.
-fn used(steps: &[Step], last: usize) -> (Vec<Step>, usize) {
-    let mut needed = vec![false; steps.len()];
-    needed[last] = true;
-    for place in (0..=last).rev() {
-        if needed[place] {
-            steps[place].operands().into_iter().for_each(|operand| needed[operand] = true);
-        }
-    }
-    let mut places = vec![0; steps.len()];
-    let mut kept = Vec::new();
-    for (place, step) in steps.iter().enumerate().filter(|(place, _)| needed[*place]) {
-        places[place] = kept.len();
-        kept.push(step.moved(|operand| places[operand]));
-    }
-    (kept, places[last])
 }
 
 impl Fold for Builder<'_> {
@@ -465,6 +471,42 @@ impl Fold for Builder<'_> {
         self.compared(Outcomes { less, equal, greater }, left, right)
     }
 
+    fn look_up(&mut self, at: Value, entries: Vec<Value>, position: usize) -> Folded {
+        let outside = || ProgramError::from(ExprError::Place { position });
+        let number = |entry: Value| match entry {
+            Value::Constant(number) => Some(number),
+            Value::Sum(_) => None,
+        };
+        let entries: Vec<Ratio> = entries.into_iter().filter_map(number).collect();
+        let of_place = |place: &BigInt| usize::try_from(place).ok().and_then(|place| entries.get(place));
+        let sum = match at {
+            Value::Constant(at) => {
+                let entry = at.to_integer().and_then(of_place).ok_or_else(outside)?;
+                return Ok(Value::Constant(entry.clone()));
+            }
+            Value::Sum(sum) => sum.reduced(),
+        };
+        // Places are whole.
+        sum.unit.to_integer().ok_or_else(outside)?;
+        let sum = sum.in_unit(&Ratio::one()).ok_or_else(outside)?;
+        let bounds = self.bounds_of(&sum);
+        let first = of_place(&bounds.low).ok_or_else(outside)?;
+        of_place(&bounds.high).ok_or_else(outside)?;
+        let (unit, multiples) = in_common_unit(&entries);
+        let narrow = |multiple: &BigInt| {
+            i128::try_from(multiple.clone()).map_err(|_| ProgramError::WideInteger { bits: multiple.bits() })
+        };
+        let numbers = multiples.iter().map(narrow).collect::<Result<Vec<_>, _>>()?;
+        let ends = multiples.iter().min().zip(multiples.iter().max());
+        let Some((low, high)) = ends.filter(|(low, high)| low != high) else {
+            return Ok(Value::Constant(first.clone()));
+        };
+        let bounds = Bounds { low: low.clone(), high: high.clone() };
+        let is_bit = bounds == Bounds::bit();
+        let at = self.step_of(&sum)?;
+        Ok(Value::Sum(Sum::of_step(self.push(Step::LookUp(at, numbers), bounds, is_bit)?, unit)))
+    }
+
     fn logic(&mut self, operation: Logic, terms: Vec<Value>, position: usize) -> Folded {
         let mut bits = Vec::with_capacity(terms.len());
         let (mut any, mut all, mut odd) = (false, true, false);
@@ -510,8 +552,11 @@ impl Fold for Builder<'_> {
         let mut extreme = values.next().unwrap_or(Value::Constant(Ratio::zero()));
         for value in values {
             let when = Outcomes { less: !is_greatest, equal: false, greater: is_greatest };
+            let (a, b) = (self.ends(&extreme), self.ends(&value));
+            let end = |a: Ratio, b: Ratio| if is_greatest { a.max(b) } else { a.min(b) };
             let holds = self.compared(when, extreme.clone(), value.clone())?;
             extreme = self.choose(holds, extreme, value, position)?;
+            self.narrow(&extreme, (end(a.0, b.0), end(a.1, b.1)));
         }
         Ok(extreme)
     }

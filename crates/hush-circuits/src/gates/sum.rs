@@ -75,6 +75,15 @@ pub(super) fn common_unit(a: &Ratio, b: &Ratio) -> Ratio {
     Ratio::new(whole(a).gcd(&whole(b)), denominator).unwrap_or_else(Ratio::one)
 }
 
+/// Numbers as multiples of the largest unit that divides all; of zeros alone, of 1.
+pub(super) fn in_common_unit(numbers: &[Ratio]) -> (Ratio, Vec<BigInt>) {
+    let unit = numbers.iter().fold(Ratio::zero(), |unit, number| common_unit(&unit, number));
+    let share = unit.recip().unwrap_or_else(Ratio::one);
+    let multiple = |number: &Ratio| (number * &share).numerator().clone();
+    let multiples = numbers.iter().map(multiple).collect();
+    (if unit.is_zero() { Ratio::one() } else { unit }, multiples)
+}
+
 /// Bounds of a step, both included.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bounds {

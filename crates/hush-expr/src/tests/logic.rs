@@ -166,12 +166,36 @@ fn errors_have_their_places() {
         // Every part has a value, or there is none.
         ("not c and a", "HUSH-X012", "position 7: a condition"),
         ("if(c, a, 1/(c - c))", "HUSH-X008", "position 12: a division by zero"),
+        ("2*lookup(a, 5, 6, 7)", "HUSH-X014", "position 3: a place"),
+        ("lookup(b, 5, 6)", "HUSH-X014", "position 1: a place"),
+        ("lookup(a/2, 5, 6)", "HUSH-X014", "position 1: a place"),
     ] {
         let error = value(text, ["3", "-1", "1"]).expect_err(text);
         assert_eq!(error.code(), code, "{text}: {error}");
         assert!(error.to_string().starts_with(message), "{text}: {error}");
         assert!(!error.ways_out().is_empty());
     }
+}
+
+#[test]
+fn entries_are_numbers_and_there_are_few() {
+    assert_eq!(
+        value("lookup(a + b, 5, 2^3 - 1/2, -7)", ["3", "-2", "0"]),
+        Ok(Ratio::from_decimal("7.5").unwrap())
+    );
+    assert_eq!(value("lookup(a, 5)", ["0", "0", "0"]), Ok(Ratio::from_decimal("5").unwrap()));
+    let many = |count: usize| format!("lookup(a{})", ", 1".repeat(count));
+    for (text, code, message) in [
+        ("lookup(a, 5, b)", "HUSH-X001", "position 14: expected a number, for an entry"),
+        ("lookup(a, 5, 2*(1 - b))", "HUSH-X001", "position 14: expected a number"),
+        ("lookup(a)", "HUSH-X005", "position 1: lookup takes at least 2"),
+        (&many(17), "HUSH-X010", "the expression has entries of a table beyond the limit of 16"),
+    ] {
+        let error = Expression::parse(text).expect_err(text);
+        assert_eq!(error.code(), code, "{text}: {error}");
+        assert!(error.to_string().starts_with(message), "{text}: {error}");
+    }
+    same_again(&many(16));
 }
 
 #[test]
@@ -188,6 +212,7 @@ fn no_circuit_of_sums_and_products_has_them() {
         ("-min(a, b)", 2, "min"),
         ("a + max(b, 0)", 5, "max"),
         ("sum(2*if(a, b, c))", 7, "if"),
+        ("2*lookup(a, 5, 6)", 3, "lookup"),
         ("dot(a, b > 1)", 10, ">"),
         ("a/(2 < 3)", 6, "<"),
         ("a + 0*(1 <= 2)", 10, "<="),

@@ -90,6 +90,11 @@ impl Tree {
                 let branches = [parts[1].value(values)?, parts[2].value(values)?];
                 branches[chosen - 1].clone()
             }
+            Self::Call("lookup", parts) => {
+                let mut parts = parts.iter().map(|tree| tree.value(values)).collect::<Option<Vec<_>>>()?;
+                let place = usize::try_from(parts.remove(0).to_integer()?).ok()?;
+                parts.get(place)?.clone()
+            }
             Self::Call(name, of) => {
                 let mut all = of.iter().map(|tree| tree.value(values)).collect::<Option<Vec<_>>>()?;
                 all.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
@@ -127,6 +132,12 @@ fn trees(depth: u32) -> (BoxedStrategy<Tree>, BoxedStrategy<Tree>) {
         2 => (prop::sample::select(vec!["min", "max"]), some(&number)).prop_map(|(name, of)| Tree::Call(name, of)),
         2 => choice(&number),
         1 => condition.clone(),
+        2 => (condition.clone(), prop::collection::vec(prop::sample::select(vec!["2", "0.5", "7"]), 2..5)).prop_map(
+            |(place, entries)| {
+                let entries = entries.into_iter().map(Tree::Leaf);
+                Tree::Call("lookup", std::iter::once(place).chain(entries).collect())
+            }
+        ),
     ];
     let conditions = prop_oneof![
         8 => condition.clone(),
@@ -167,7 +178,10 @@ proptest! {
             let values: Vec<Ratio> = expression.names().iter().map(|name| clear[place(name)].clone()).collect();
             match (&expected, expression.value_at(&values)) {
                 (Some(expected), found) => prop_assert_eq!(Ok(expected), found.as_ref(), "{}", text),
-                (None, found) => prop_assert!(matches!(found, Err(ExprError::NotBoolean { .. })), "{text}: {found:?}"),
+                (None, found) => prop_assert!(
+                    matches!(found, Err(ExprError::NotBoolean { .. } | ExprError::Place { .. })),
+                    "{text}: {found:?}"
+                ),
             }
             same_again(&text);
         }

@@ -161,6 +161,10 @@ impl Fold for Builder {
         Err(LabError::gates(if is_greatest { "max" } else { "min" }, position))
     }
 
+    fn look_up(&mut self, _: Word, _: Vec<Word>, position: usize) -> Result<Word, LabError> {
+        Err(LabError::gates("lookup", position))
+    }
+
     fn logic(&mut self, operation: Logic, _: Vec<Word>, position: usize) -> Result<Word, LabError> {
         Err(LabError::gates(operation.name(), position))
     }
@@ -214,9 +218,14 @@ mod tests {
     #[test]
     fn what_is_no_sum_and_no_product_is_refused_with_its_place() {
         let values = [("x".to_owned(), 1)];
-        for (text, at) in
-            [("1+(x<2)", 5), ("x xor x", 3), ("not x", 1), ("1+max(x, 2)", 3), ("if(x, 1, 0)", 1)]
-        {
+        for (text, at) in [
+            ("1+(x<2)", 5),
+            ("x xor x", 3),
+            ("not x", 1),
+            ("1+max(x, 2)", 3),
+            ("if(x, 1, 0)", 1),
+            ("2*lookup(x, 1, 0)", 3),
+        ] {
             let refused = circuit(text, 4, &values).err();
             let expected =
                 |error: &ExprError| matches!(error, ExprError::Gates { position, .. } if *position == at);

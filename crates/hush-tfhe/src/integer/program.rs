@@ -69,6 +69,8 @@ pub enum Step {
     },
     /// `constant + Σ factor·step`; at least one term.
     Linear(i128, Vec<(usize, i128)>),
+    /// The entry at the place that an earlier step is, modulo 16 and counted from 0; the last one for places beyond. 1 to 16 entries.
+    LookUp(usize, Vec<i128>),
     /// The other bit.
     Not(usize),
     /// An odd number of them is 1: steps of bits.
@@ -99,6 +101,8 @@ pub struct Cost {
 
 /// Most steps of a program, and most operands of one.
 const MAX_STEPS: usize = 1 << 16;
+/// Most entries that are looked up: those that two digits tell apart.
+const MAX_ENTRIES: usize = 16;
 /// Most digits of a vector that are sent at once: as ciphertexts they take 1 GB.
 const MAX_SENT: usize = 1 << 16;
 /// Most digits of an integer: 64 bits.
@@ -156,6 +160,10 @@ impl Program {
                 Step::Linear(_, terms) if terms.is_empty() || terms.len() > MAX_STEPS => {
                     return refuse("terms of a sum", terms.len(), terms.len().clamp(1, MAX_STEPS));
                 }
+                Step::LookUp(_, entries) if entries.is_empty() || entries.len() > MAX_ENTRIES => {
+                    return refuse("entries of a step", entries.len(), entries.len().clamp(1, MAX_ENTRIES));
+                }
+                Step::LookUp(_, entries) => entries.iter().all(|entry| matches!(entry, 0 | 1)),
                 Step::Input { digits, last, .. } => {
                     if !(1..=self.digits).contains(digits) || !(1..BASE).contains(last) {
                         return Err(TfheError::Width { found: *digits, expected: self.digits });
@@ -242,6 +250,11 @@ impl Program {
                     sum.wrapping_add(values[*place].wrapping_mul(*factor))
                 }),
                 Step::Product(a, b) => values[*a].wrapping_mul(values[*b]),
+                Step::LookUp(at, entries) => {
+                    let at =
+                        values[*at].rem_euclid(MAX_ENTRIES.min(1 << self.bits().min(4)) as i128) as usize;
+                    entries.get(at).or(entries.last()).copied().unwrap_or(0)
+                }
                 Step::Not(bit) => 1 - values[*bit],
                 Step::All(bits) => i128::from(bits.iter().all(|bit| values[*bit] == 1)),
                 Step::Any(bits) => i128::from(bits.iter().any(|bit| values[*bit] == 1)),
@@ -369,6 +382,7 @@ impl Program {
             Step::Product(a, b) => {
                 return engine.multiply(self.digits, (&values[*a], &values[*b], a == b));
             }
+            Step::LookUp(at, entries) => return engine.entries(&values[*at], entries, self.digits),
             Step::Choose(bit, then, otherwise) => {
                 return engine.choose(&bits(bit), (&of(then), &of(otherwise)));
             }
@@ -385,17 +399,19 @@ impl Program {
 }
 
 impl Step {
-    /// Constants that are compared or chosen.
+    /// Constants that are compared, chosen or looked up.
     fn constants(&self) -> impl Iterator<Item = i128> {
+        let entries = if let Self::LookUp(_, entries) = self { &entries[..] } else { &[] };
         let operands = match self {
             Self::Compare(_, right, _) => [Some(*right), None],
             Self::Choose(_, then, otherwise) => [Some(*then), Some(*otherwise)],
             _ => [None, None],
         };
-        operands.into_iter().flatten().filter_map(|operand| match operand {
+        let operands = operands.into_iter().flatten().filter_map(|operand| match operand {
             Operand::Constant(constant) => Some(constant),
             Operand::Step(_) => None,
-        })
+        });
+        operands.chain(entries.iter().copied())
     }
 
     /// The same with other places of the steps that it refers to.
@@ -411,6 +427,7 @@ impl Step {
             Self::Any(bits) => Self::Any(moved(bits)),
             Self::Odd(bits) => Self::Odd(moved(bits)),
             Self::Not(bit) => Self::Not(place(*bit)),
+            Self::LookUp(at, entries) => Self::LookUp(place(*at), entries.clone()),
             Self::Linear(constant, terms) => {
                 Self::Linear(*constant, terms.iter().map(|(step, factor)| (place(*step), *factor)).collect())
             }
@@ -431,7 +448,7 @@ impl Step {
         match self {
             Self::Input { .. } => Vec::new(),
             Self::All(bits) | Self::Any(bits) | Self::Odd(bits) => bits.clone(),
-            Self::Not(bit) => vec![*bit],
+            Self::Not(place) | Self::LookUp(place, _) => vec![*place],
             Self::Linear(_, terms) => terms.iter().map(|(place, _)| *place).collect(),
             Self::Product(a, b) => vec![*a, *b],
             Self::Compare(left, right, _) => std::iter::once(*left).chain(step(right)).collect(),

@@ -59,7 +59,8 @@ fn any_text(draw: &mut Draw, depth: usize, is_bit: bool) -> String {
         };
     }
     let (a, b) = (number(draw), number(draw));
-    match draw.below(9) {
+    match draw.below(10) {
+        8 => format!("lookup({} + {}, 2.5, -1, {}, 0.25)", bit(draw), bit(draw), draw.below(3)),
         0 => format!("({a} + {b})"),
         1 => format!("({a} - {b})"),
         2 => format!("{a}*{b}"),
@@ -208,4 +209,41 @@ fn what_has_no_program_is_refused() {
     assert_eq!(code("x^64"), "HUSH-X022");
     let float = Vector { is_float: true, ..vector("1", "0", "20") };
     assert_eq!(plan("x > 1", &[float]).unwrap_err().code(), "HUSH-X025");
+}
+
+/// Places must have entries, whatever the values; minima and maxima limit them.
+#[test]
+fn places_have_entries_by_their_bounds() {
+    let vectors = [vector("1", "0", "20"), vector("0.25", "0", "5"), vector("1", "-9", "6")];
+    let of = |text: &str| {
+        let expression = Expression::parse(text).unwrap();
+        let named =
+            |name: &String| vectors[["x", "y", "z"].iter().position(|known| known == name).unwrap()].clone();
+        let of_names: Vec<Vector> = expression.names().iter().map(named).collect();
+        (GatePlan::of(&expression, &of_names, 1), of_names, expression)
+    };
+    for text in [
+        "lookup(min(x, 3), 1, 0.9, 0.75, 0.5)",
+        "lookup(max(min(z, 2), 0), 4, -4, 8)",
+        "lookup(2*max(z, 4) - 8, 7, 1, 1, 1, -7)",
+        "lookup(4*min(y, 0.75), 1, 0, 0, 1) and x > 3",
+        "lookup(x > 7, 2, 5)",
+        "lookup(min(x, 3), 2, 2, 2, 2) + z",
+        "lookup(2, 4, 3, 5)*z",
+    ] {
+        let (plan, of_names, expression) = of(text);
+        let plan = plan.unwrap();
+        let mut draw = Draw::of_environment("HUSH_DRAW");
+        for _ in 0..60 {
+            let values: Vec<Ratio> = of_names.iter().map(|vector| any_value(&mut draw, vector)).collect();
+            let integers = values.iter().enumerate().map(|(place, value)| plan.encode(place, value).unwrap());
+            let found = plan.result(plan.program().value(&integers.collect::<Vec<_>>()), 1);
+            assert_eq!(found, expression.value_at(&values).unwrap(), "{text} at {values:?}");
+        }
+    }
+    for text in
+        ["lookup(x, 1, 2)", "lookup(min(z, 1), 1, 2)", "lookup(min(y, 1), 1, 2)", "x + lookup(2, 1, 2)"]
+    {
+        assert_eq!(of(text).0.unwrap_err().code(), "HUSH-X014", "{text}");
+    }
 }

@@ -63,13 +63,19 @@ fn any_step(random: &mut Draw, (places, bits): (usize, &[usize]), range: std::op
     };
     let bit = |random: &mut Draw| bits[random.below(bits.len())];
     let some_bits = |random: &mut Draw| (0..1 + random.below(7)).map(|_| bit(random)).collect::<Vec<_>>();
-    match random.below(8) {
+    match random.below(9) {
         0 if !bits.is_empty() => Step::All(some_bits(random)),
         1 if !bits.is_empty() => Step::Any(some_bits(random)),
         2 if !bits.is_empty() => Step::Odd(some_bits(random)),
         3 if !bits.is_empty() => Step::Not(bit(random)),
         4 | 5 if !bits.is_empty() => Step::Choose(bit(random), operand(random), operand(random)),
         6 => Step::Product(number(random), number(random)),
+        8 => {
+            let entry =
+                |random: &mut Draw| range.start + random.below((range.end - range.start) as usize) as i128;
+            let entries = (0..1 + random.below(16)).map(|_| entry(random)).collect();
+            Step::LookUp(number(random), entries)
+        }
         7 => {
             let terms = (0..1 + random.below(4)).map(|_| (number(random), constant(random))).collect();
             Step::Linear(constant(random), terms)
@@ -109,7 +115,11 @@ fn random_programs_give_what_they_give_in_the_clear() {
         let mut bits = if short == 1 { vec![2, 3] } else { vec![3] };
         for _ in 0..5 {
             let step = any_step(&mut random, (steps.len(), &bits), low..low + modulus);
-            let gives_bit = !matches!(step, Step::Choose(..) | Step::Linear(..) | Step::Product(..));
+            let gives_bit = match &step {
+                Step::Choose(..) | Step::Linear(..) | Step::Product(..) => false,
+                Step::LookUp(_, entries) => entries.iter().all(|entry| matches!(entry, 0 | 1)),
+                _ => true,
+            };
             if gives_bit {
                 bits.push(steps.len());
             }
@@ -151,6 +161,25 @@ fn integers_of_64_bits_are_compared_and_added() {
     }
 }
 
+/// Every place, of one digit, below 8 and below 16; digits that entries share are not looked up, and below 8 two of the others are one look-up.
+#[test]
+fn entries_are_looked_up_at_every_place() {
+    let sides = Sides::new();
+    for (count, digits, bootstraps) in [(4, 4, 2), (8, 4, 2), (11, 4, 3), (16, 1, 1)] {
+        let entries: Vec<i128> = match digits {
+            1 => (0..count).map(|place| i128::from(place % 3 == 1)).collect(),
+            // The highest of four digits is 1 in all.
+            _ => (0..count).map(|place| 64 + place * place * 11 % 63).collect(),
+        };
+        let (sent, last) = if count == 4 { (1, 3) } else { (2, (count as u64 - 1) / 4) };
+        let steps = vec![Step::Input { vector: 0, digits: sent, last }, Step::LookUp(0, entries)];
+        let program = Program::new(digits.max(2), false, steps, false).unwrap();
+        assert_eq!(program.cost(1).unwrap().bootstraps, bootstraps, "{count} entries");
+        let (found, clear) = sides.run(&program, &[(0..count).collect::<Vec<_>>()]);
+        assert_eq!(found, clear, "{program:?}");
+    }
+}
+
 #[test]
 fn sums_over_many_elements_are_carried() {
     let sides = Sides::new();
@@ -184,6 +213,9 @@ fn programs_that_are_none_are_refused() {
     assert_eq!(refused(2, vec![full(0, 2), Step::Not(0)]), "HUSH-B004");
     assert_eq!(refused(2, vec![full(0, 2), Step::All(vec![])]), "HUSH-B004");
     assert_eq!(refused(2, vec![full(0, 2), Step::Linear(1, vec![])]), "HUSH-B004");
+    assert_eq!(refused(2, vec![full(0, 2), Step::LookUp(0, vec![])]), "HUSH-B004");
+    assert_eq!(refused(2, vec![full(0, 2), Step::LookUp(0, vec![0; 17])]), "HUSH-B004");
+    assert_eq!(refused(2, vec![full(0, 2), Step::LookUp(0, vec![1, 16])]), "HUSH-B008");
     assert_eq!(refused(2, vec![full(0, 2), Step::Compare(0, Operand::Constant(16), LESS)]), "HUSH-B008");
     assert_eq!(refused(2, vec![full(0, 2), Step::Compare(0, Operand::Constant(-1), LESS)]), "HUSH-B008");
 }
