@@ -26,8 +26,8 @@ pub(super) struct Fit {
 /// Steps at most. Each moves a row's `η` by about 1 where it is far from its place, so that 100 reach any `η` whose probability a
 /// double tells from 0 and 1.
 const MAX_STEPS: usize = 100;
-/// Halvings of a step at most.
-const MAX_HALVINGS: usize = 40;
+/// Evaluations of the loss at most, steps that are too long and their halves among them: whoever waits cannot stop them.
+const MAX_EVALUATIONS: usize = 150;
 /// A step that moves every `η` by less has arrived: the next one, which is still taken, is as good as doubles are.
 const ARRIVED: f64 = 1e-7;
 /// Least part of a diagonal entry of the second derivative that earlier variables may leave of it.
@@ -45,10 +45,10 @@ pub(super) fn fit(rows: Rows<'_>) -> Option<Fit> {
     let scales = Scales::of(rows)?;
     let mut found = vec![0.0; scales.count()];
     let mut state = Derivatives::at(rows, &scales, &found);
-    let mut is_last = false;
+    let (mut is_last, mut left) = (false, MAX_EVALUATIONS);
     for _ in 0..MAX_STEPS {
         let step = state.step()?;
-        let (moved, next) = shortened(rows, &scales, &found, &state, &step)?;
+        let (moved, next) = shortened(rows, &scales, (&found, &state), &step, &mut left)?;
         let change = largest_change(rows, &scales, &found, &moved);
         (found, state) = (moved, next);
         if is_last {
@@ -131,9 +131,11 @@ impl Derivatives {
         for (outcome, weight, variables) in rows.iter() {
             scales.standardise(variables, &mut x);
             let score = dot(coefficients, &x);
-            let chance = logistic(score);
+            let (chance, other) = (logistic(score), logistic(-score));
             loss += weight * loss_of(outcome, score);
-            let (pull, bend) = (weight * (outcome - chance), weight * chance * logistic(-score));
+            // `y − p`, which keeps its digits where `p` is near 1.
+            let pull = weight * (outcome * other - (1.0 - outcome) * chance);
+            let bend = weight * chance * other;
             for (place, (slope, line)) in gradient.iter_mut().zip(&mut curvature).enumerate() {
                 let at = x.get(place).copied().unwrap_or_default();
                 *slope += pull * at;
@@ -173,16 +175,18 @@ impl Derivatives {
     }
 }
 
-/// The coefficients behind a step, or behind the longest of its halves that makes the loss no greater.
+/// The coefficients behind a step, or behind the longest of its halves that makes the loss no greater; `None` where `left`
+/// evaluations find none.
 fn shortened(
     rows: Rows<'_>,
     scales: &Scales,
-    from: &[f64],
-    before: &Derivatives,
+    (from, before): (&[f64], &Derivatives),
     step: &[f64],
+    left: &mut usize,
 ) -> Option<(Vec<f64>, Derivatives)> {
     let mut part = 1.0;
-    for _ in 0..MAX_HALVINGS {
+    while *left > 0 {
+        *left -= 1;
         let moved: Vec<f64> = from.iter().zip(step).map(|(b, s)| b + part * s).collect();
         let after = Derivatives::at(rows, scales, &moved);
         // At the end of the way the loss changes by its rounding.
@@ -322,6 +326,33 @@ mod tests {
         let overlapping = [(0.0, [1.0]), (1.0, [2.0]), (0.0, [3.0]), (1.0, [4.0])];
         let overlapping: Vec<(f64, &[f64])> = overlapping.iter().map(|(y, x)| (*y, x.as_slice())).collect();
         assert!(fit_of(&overlapping).is_some());
+    }
+
+    /// With one variable there is a fit unless the values of one outcome end where those of the other begin (Albert and Anderson 1984).
+    #[test]
+    fn few_rows_have_a_fit_unless_they_are_separated() {
+        let mut state = 11_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut fitted = 0;
+        for turn in 0..3000 {
+            let count = 2 + random(9) as usize;
+            let rows: Vec<(f64, [f64; 1])> =
+                (0..count).map(|_| (random(2) as f64, [1000.0 * random(7) as f64 - 12.5])).collect();
+            let ends = |outcome: f64| {
+                let values = rows.iter().filter(|(y, _)| *y == outcome).map(|(_, [x])| *x);
+                values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+            };
+            let (zeros, ones) = (ends(0.0), ends(1.0));
+            let is_separated = zeros.1 <= ones.0 || ones.1 <= zeros.0;
+            let rows: Vec<(f64, &[f64])> = rows.iter().map(|(y, x)| (*y, x.as_slice())).collect();
+            let found = fit_of(&rows);
+            assert_eq!(found.is_none(), is_separated, "{turn}: {rows:?} {found:?}");
+            fitted += usize::from(found.is_some());
+        }
+        assert!(fitted > 500, "{fitted}");
     }
 
     /// Outcomes far from a half, and variables far from zero.
