@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-from pictures import architecture, bars, capture, codewords, curves, flags, hidden, levels, matching, ranks, sides, turns
+from pictures import architecture, bars, capture, codewords, curves, flags, hidden, levels, matching, ranks, sides, trees, turns
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "pictures"
@@ -54,6 +54,7 @@ def pictures() -> dict[str, str]:
         "ranks.svg": ranks.draw(),
         "rows-that-match.svg": matching.draw(),
         "sides.svg": sides.draw(read("sides.json")),
+        "tree.svg": trees.draw(read("tree.json")),
     }
     for name, figure in read("figures.json").items():
         drawn[f"{name}.svg"] = bars.draw(figure)
