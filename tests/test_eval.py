@@ -101,7 +101,7 @@ def test_conditions_and_choices_on_encrypted_numbers(hush):
     for text, expected in (
         ("if(x < y and not b, max(x, 7), y - 2*x)", [max(p, 7) if p < q and not c else q - 2 * p for p, q, c in zip(x, y, b)]),
         ("(x = y) or (x + 10 >= y xor b)", [int(p == q or (p + 10 >= q) != bool(c)) for p, q, c in zip(x, y, b)]),
-        ("lookup(max(min(x, 9), 0), 3, 1, 4, 1, 5, 9, 2, 6, 5, -3)*2 + y", [2 * (3, 1, 4, 1, 5, 9, 2, 6, 5, -3)[max(min(p, 9), 0)] + q for p, q in zip(x, y)]),
+        ("lookup(max(min(x, 9), 0), 3, 1, 4, 1, 5, 9, 2, 6, 5, -3)*2 + b*y", [2 * (3, 1, 4, 1, 5, 9, 2, 6, 5, -3)[max(min(p, 9), 0)] + c * q for p, q, c in zip(x, y, b)]),
         ("sum(min(x, y) + b*x)", [sum(min(p, q) + c * p for p, q, c in zip(x, y, b))]),
     ):
         done = hush("eval", text, *given(x=x, y=y, b=b), "--verify", "--format", "csv")

@@ -88,7 +88,7 @@ fn outputs_of_a_regression_are_its_model() {
         batch(columns.chain([Arc::new(Int64Array::from(vec![rows])) as ArrayRef]).collect())
     };
     let found = row([Some(1.5), Some(-0.25), Some(3.0), Some(0.5)], Some(12));
-    let model = request(ModelKind::Logistic).model(&[found.clone()]).unwrap();
+    let model = request(ModelKind::Logistic).model(std::slice::from_ref(&found)).unwrap();
     let fit = Coefficients { intercept: 1.5, coefficients: vec![-0.25, 3.0], r2: 0.5 };
     assert_eq!((model.rows, &model.fit), (12, &Fit::Logistic(fit)));
     assert_eq!(

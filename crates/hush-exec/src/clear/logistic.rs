@@ -235,7 +235,7 @@ mod tests {
         known.update_batch(&[counts.clone(), outcomes, variables]).unwrap();
         assert_eq!(known.cells, [1.0, 2.0, 0.5, 0.0, 3.0, 7.0]);
         let state = known.state().unwrap()[0].to_array().unwrap();
-        known.merge_batch(&[state.clone()]).unwrap();
+        known.merge_batch(std::slice::from_ref(&state)).unwrap();
         known.merge_batch(&[state]).unwrap();
         assert_eq!(known.cells.len(), 12);
         assert!(known.update_batch(&[counts.clone(), counts]).is_err());

@@ -236,7 +236,10 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn fit_of(rows: &[(f64, &[f64])]) -> Option<Fit> {
+    /// An outcome and its variables.
+    type Sample<'a> = (f64, &'a [f64]);
+
+    fn fit_of(rows: &[Sample<'_>]) -> Option<Fit> {
         let width = rows.first().map_or(3, |(_, x)| x.len() + 2);
         let cells: Vec<f64> =
             rows.iter().flat_map(|(y, x)| [*y, 1.0].into_iter().chain(x.iter().copied())).collect();
@@ -302,7 +305,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_single_fit_have_none() {
-        let no: [(&str, &[(f64, &[f64])]); 7] = [
+        let no: [(&str, &[Sample<'_>]); 7] = [
             ("no rows", &[]),
             ("one outcome", &[(1.0, &[1.0]), (1.0, &[2.0]), (1.0, &[5.0])]),
             ("a constant", &[(1.0, &[2.0]), (0.0, &[2.0]), (1.0, &[2.0])]),
