@@ -175,6 +175,20 @@ def test_models_are_fitted_kept_and_used(hush, made, key):
     tree = hush("score", path.parent / "t.json", place, "--keep", "x,z,cost", "--where", "x IS NOT NULL AND z IS NOT NULL", "--format", "csv", *key)
     # The outcome is made by two questions, and noise of two.
     assert all(abs(float(row["score"]) - float(row["cost"])) <= 4 for row in csv.DictReader(io.StringIO(tree.stdout)))
+    # One with more questions than a query may have.
+    fit("tree", "cost", "x,z,k", "d.json", "--depth", "12", "--leaf-rows", "1")
+    assert (path.parent / "d.json").read_text(encoding="utf-8").count('"leaf"') > 100
+    deep = hush("score", path.parent / "d.json", place, "--keep", "x,z,k,cost", "--format", "csv", *key)
+    leaves = {}
+    for row in csv.DictReader(io.StringIO(deep.stdout)):
+        assert (row["score"] == "") == (row["x"] == "" or row["z"] == "")
+        leaves.setdefault(row["score"], []).append(float(row["cost"]))
+    del leaves[""]
+    # What a tree says is the mean of the rows of which it says so.
+    assert len(leaves) > 30 and all(abs(float(score) - sum(costs) / len(costs)) < 1e-6 for score, costs in leaves.items())
+    refused = hush("score", path.parent / "d.json", place, "--keep", "id FROM t --", *key, status=None)
+    assert refused.returncode == 3 and "HUSH-P003" in refused.stderr
+
     expression = hush("score", path.parent / "t.json", "--print", "expression").stdout.strip()
     assert expression.startswith("if(x <= 7.5, if(z <= 4, ")
     vectors = ("--x", "3,50,8", "--z", "9,0,4")
@@ -229,6 +243,8 @@ def test_models_in_python(made, tmp_path):
     assert again.expression().count("*") == 2
     tree = ht.fit(place, "cost > 50", ["x"], model="tree", depth=1)
     assert tree.coefficients is None and "<= 7.5e0" in tree.sql()
+    dear = tree.score(place, keep=["cost"], where="x IS NOT NULL").to_pandas()
+    assert ((dear["score"] > 0.5) == (dear["cost"] > 50)).all() and list(dear) == ["cost", "score"]
     with pytest.raises(ht.DataError, match="HUSH-M002"):
         ht.fit(place, "x > 3", ["x"], model="logistic")
     with pytest.raises(ht.UsageError):

@@ -65,16 +65,17 @@ class Model:
         """What it says of rows of a table, in the column ``score``: a number, or the chance of a condition. NULL where a feature is missing.
 
         Args:
-            keep: columns beside the score.
+            keep: columns beside the score, by their exact names.
             where: SQL of a condition on the rows.
 
         Raises:
             RefusedError: the table lacks a feature.
         """
-        return table.sql(self._native.query(table._native, list(keep), where))
+        return Result._of(self._native.score(table._native, list(keep), where))
 
     def sql(self) -> str:
-        """SQL of a row's score, for queries of your own: ``f"SELECT AVG({model.sql()}) FROM t"``."""
+        """SQL of a row's score, for queries of your own: ``f"SELECT AVG({model.sql()}) FROM t"``. A tree of more than some
+        sixty leaves is more than a query may have."""
         return self._native.sql()
 
     def expression(self) -> str:

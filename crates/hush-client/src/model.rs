@@ -14,8 +14,10 @@ mod exact;
 mod text;
 mod tree;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int64Type};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema as ArrowSchema};
 use arrow::record_batch::RecordBatch;
 use hush_plan::Schema;
 use hush_plan::sql::{is_condition, is_expression, quoted};
@@ -128,7 +130,8 @@ impl OwnedTable {
         Ok((model, outcome))
     }
 
-    /// What the model says of rows of the table, in the column `score`; NULL where a feature is missing.
+    /// What the model says of rows of the table, in the column `score`; NULL where a feature is missing. A tree, which may be larger than
+    /// any expression of a query, is asked for each row here.
     ///
     /// # Errors
     /// As [`OwnedTable::ask`].
@@ -138,7 +141,31 @@ impl OwnedTable {
         request: &ScoreRequest,
         progress: &dyn Progress,
     ) -> Result<Outcome, ClientError> {
-        self.ask(&model.query(&self.schema().table, request), progress)
+        let outcome = self.ask(&model.query(&self.schema().table, request), progress)?;
+        let Fit::Tree(tree) = &model.fit else { return Ok(outcome) };
+        let scored = outcome.batches.iter().map(|batch| tree.scored(batch, request.keep.len()));
+        Ok(Outcome { batches: scored.collect::<Result<_, _>>()?, ..outcome })
+    }
+}
+
+impl Tree {
+    /// The columns of a batch that are kept, and the scores of its rows by the features behind them.
+    fn scored(&self, batch: &RecordBatch, kept: usize) -> Result<RecordBatch, ClientError> {
+        let columns = || batch.columns().iter();
+        let features = columns().skip(kept).map(|column| column.as_primitive_opt::<Float64Type>());
+        let features = features.collect::<Option<Vec<&Float64Array>>>();
+        let features = features.ok_or(ClientError::Internal { what: "a feature came back as no double" })?;
+        let score = |row: usize| {
+            let values = features.iter().map(|column| column.is_valid(row).then(|| column.value(row)));
+            self.value(&values.collect::<Option<Vec<f64>>>()?)
+        };
+        let scores: ArrayRef = Arc::new((0..batch.num_rows()).map(score).collect::<Float64Array>());
+        let schema = batch.schema();
+        let fields = schema.fields().iter().take(kept).cloned();
+        let score = Arc::new(Field::new("score", DataType::Float64, true));
+        let schema = ArrowSchema::new(fields.chain([score]).collect::<Vec<_>>());
+        let columns = columns().take(kept).cloned().chain([scores]).collect();
+        Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
     }
 }
 

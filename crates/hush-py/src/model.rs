@@ -5,8 +5,9 @@ use hush::{Error, ModelFit, ModelKind, ModelRequest, ScoreRequest, TreeSize};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::data::Answer;
 use crate::error::OrRaise;
-use crate::table::Table;
+use crate::table::{Table, of_outcome};
 use crate::work;
 
 /// A fitted model.
@@ -78,8 +79,15 @@ impl Model {
         self.0.expression().or_raise(py)
     }
 
-    /// The query that scores rows of a table.
-    fn query(&self, table: &Table, keep: Vec<String>, condition: Option<String>) -> String {
-        self.0.query(&table.owned().schema().table, &ScoreRequest { keep, condition })
+    /// What it says of rows of a table.
+    fn score(
+        &self,
+        py: Python<'_>,
+        table: &Table,
+        keep: Vec<String>,
+        condition: Option<String>,
+    ) -> PyResult<Answer> {
+        let request = ScoreRequest { keep, condition };
+        of_outcome(py, work::run(py, |progress| Ok(table.owned().score(&self.0, &request, progress)?))?)
     }
 }

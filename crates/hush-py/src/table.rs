@@ -70,7 +70,7 @@ enum Asked {
     InParts(CatalogueOutcome),
 }
 
-fn of_outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Answer> {
+pub(crate) fn of_outcome(py: Python<'_>, outcome: Outcome) -> PyResult<Answer> {
     let account = account::of_query(py, &outcome)?;
     answer(py, outcome.batches, account)
 }

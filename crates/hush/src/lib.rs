@@ -39,10 +39,10 @@ pub use hush_client::Fit as ModelFit;
 pub use hush_client::remote::{ApiToken, PushReport, RemoteServer, StoredFile, TableSummary};
 pub use hush_client::{
     Accepted, Account, AlterOptions, AlterReport, Analysis, AppendOptions, AppendReport, BootstrapAccount,
-    Catalogue, CatalogueExplanation, CatalogueOutcome, CheckedStatement, Coefficients, ColumnCache,
-    CompactOptions, CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS, DeleteOptions,
-    DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions, EvalScheme,
-    Evaluation, Explanation, FileLookup, History, IntegerAccount, Keeping, MAX_REJECTIONS,
+    Catalogue, CatalogueExplanation, CatalogueOutcome, CheckedStatement, ClientError, Coefficients,
+    ColumnCache, CompactOptions, CompactReport, CompactionPlan, CompactionState, Counted, DUE_PARTS,
+    DeleteOptions, DeleteReport, DeviceFit, EncryptOptions, Encrypted, ErrorKind, EvalAccount, EvalOptions,
+    EvalScheme, Evaluation, Explanation, FileLookup, History, IntegerAccount, Keeping, MAX_REJECTIONS,
     MOST_DELETED_PERCENT, Measured, MissingRows, Model, ModelError, ModelKind, ModelRequest, Moved, NO_HOME,
     NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, Pins, Policy, PreparedQuery,
     Present, PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal, RehearsalOptions,

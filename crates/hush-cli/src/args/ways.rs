@@ -4,7 +4,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use hush::{Facet, QueryLimits, WayName};
+use hush::{Facet, OwnedTable, QueryLimits, WayName};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WayArgs {
@@ -21,11 +21,18 @@ pub(crate) struct WayArgs {
 }
 
 impl WayArgs {
-    /// The limits for a query.
-    pub(crate) fn limits(&self) -> QueryLimits {
-        QueryLimits { way: self.way, hide: self.hide.iter().copied().collect(), ..QueryLimits::default() }
+    /// The table, asked in these ways.
+    pub(crate) fn of(&self, table: OwnedTable) -> OwnedTable {
+        let hide = self.hide.iter().copied().collect();
+        let table = table.with_limits(QueryLimits { way: self.way, hide, ..QueryLimits::default() });
+        match self.link {
+            Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),
+            None => table,
+        }
     }
 }
+
+const BYTES_PER_MEGABIT: f64 = 125_000.0;
 
 fn ways() -> impl TypedValueParser<Value = WayName> {
     let named = |name: String| WayName::named(&name).ok_or("no such way");

@@ -6,12 +6,13 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use hush::{Error, Model, ModelFit, ModelRequest, OwnedTable, OwnerKey, Phases, ScoreRequest, TableLocation};
+use hush::{
+    ClientError, Error, Model, ModelFit, ModelRequest, OwnedTable, Phases, ScoreRequest, TableLocation,
+};
 
-use super::query::BYTES_PER_MEGABIT;
 use super::{open_key, pins};
 use crate::account::{exposure, grouped, moved, times};
-use crate::args::{Fit, Printed, Score, TokenArgs, WayArgs};
+use crate::args::{Fit, KeyArgs, Printed, Score, TokenArgs, WayArgs};
 use crate::output::write_result;
 use crate::progress::Bar;
 use crate::terminal::{print, say, visible};
@@ -34,17 +35,10 @@ pub(super) fn fit(args: &Fit, threads: usize) -> Result<(), Error> {
             args.output.display()
         )));
     }
-    let key = phases.time("key", || open_key(&args.key))?;
-    let open = || open((&args.table, &args.token), &key, &args.ways, threads);
-    let mut table = phases.time("open", open)?;
-    let (model, outcome) = match table.fit(&request, &Bar::default()) {
-        // A new version came between the plan and the server: once more, on that one.
-        Err(error) if error.is_stale_version() => {
-            table = phases.time("open", open)?;
-            table.fit(&request, &Bar::default())?
-        }
-        fitted => fitted?,
-    };
+    let place = (args.table.as_path(), &args.token);
+    let (model, outcome) = answered(&mut phases, &args.key, (place, &args.ways, threads), |table| {
+        table.fit(&request, &Bar::default())
+    })?;
     outcome.phases.iter().for_each(|(name, seconds)| phases.add(name, seconds));
     exposure(&outcome.exposed);
     phases.time("write", || write(&args.output, &model.to_json()?, args.force))?;
@@ -69,16 +63,9 @@ pub(super) fn score(args: &Score, threads: usize) -> Result<(), Error> {
         (None, None) => return Err(Error::usage("no table to score\n  Way out: hush score MODEL TABLE.")),
     };
     let request = ScoreRequest { keep: args.keep.clone(), condition: args.condition.clone() };
-    let key = phases.time("key", || open_key(&args.key))?;
-    let open = || open(place, &key, &args.ways, threads);
-    let mut table = phases.time("open", open)?;
-    let outcome = match table.score(&model, &request, &Bar::default()) {
-        Err(error) if error.is_stale_version() => {
-            table = phases.time("open", open)?;
-            table.score(&model, &request, &Bar::default())?
-        }
-        scored => scored?,
-    };
+    let outcome = answered(&mut phases, &args.key, (place, &args.ways, threads), |table| {
+        table.score(&model, &request, &Bar::default())
+    })?;
     outcome.phases.iter().for_each(|(name, seconds)| phases.add(name, seconds));
     exposure(&outcome.exposed);
     phases.time("write", || write_result(&outcome.batches, args.format, args.wide))?;
@@ -87,18 +74,25 @@ pub(super) fn score(args: &Score, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn open(
-    (place, token): (&Path, &TokenArgs),
-    key: &OwnerKey,
-    ways: &WayArgs,
-    threads: usize,
-) -> Result<OwnedTable, Error> {
-    let location = TableLocation::of(place, token.token_file.as_deref())?;
-    let table = location.open(key, &pins(), threads)?.with_limits(ways.limits());
-    Ok(match ways.link {
-        Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),
-        None => table,
-    })
+/// A table's place, with all that opens it but the key.
+type Place<'a> = ((&'a Path, &'a TokenArgs), &'a WayArgs, usize);
+
+/// Opens the table and asks it; once more where a new version came between the plan and the server.
+fn answered<T>(
+    phases: &mut Phases,
+    key: &KeyArgs,
+    ((place, token), ways, threads): Place<'_>,
+    ask: impl Fn(&OwnedTable) -> Result<T, ClientError>,
+) -> Result<T, Error> {
+    let key = phases.time("key", || open_key(key))?;
+    let open = || -> Result<OwnedTable, Error> {
+        let location = TableLocation::of(place, token.token_file.as_deref())?;
+        Ok(ways.of(location.open(&key, &pins(), threads)?))
+    };
+    match ask(&phases.time("open", open)?) {
+        Err(error) if error.is_stale_version() => Ok(ask(&phases.time("open", open)?)?),
+        answered => Ok(answered?),
+    }
 }
 
 /// The model in some lines.

@@ -89,12 +89,6 @@ impl Place<'_> {
                 OwnedTable::open_remote(server, &name, key, &pins())?
             }
         };
-        let table = table.with_limits(self.ways.limits());
-        Ok(match self.ways.link {
-            Some(megabit) => table.with_link((megabit > 0.0).then_some(megabit * BYTES_PER_MEGABIT)),
-            None => table,
-        })
+        Ok(self.ways.of(table))
     }
 }
-
-pub(super) const BYTES_PER_MEGABIT: f64 = 125_000.0;

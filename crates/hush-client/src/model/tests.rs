@@ -130,6 +130,23 @@ fn rows_become_a_tree_and_a_tree_an_expression() {
          ELSE CASE WHEN CAST(age AS DOUBLE) <= 6e1 THEN 0e0 ELSE 1e0 END END"
     );
     assert!(matches!(model.expression(), Err(ModelError::NotAName { feature }) if feature == "ward = 'A'"));
+    // A tree is asked row by row, of the features behind the columns that are kept, whose names are names.
+    let request_of_rows =
+        ScoreRequest { keep: vec!["id".into(), "a, b".into()], condition: Some("age > 3".into()) };
+    assert_eq!(
+        model.query("t", &request_of_rows),
+        r#"SELECT "id", "a, b", CAST(age AS DOUBLE) AS m_0, CAST(ward = 'A' AS DOUBLE) AS m_1 FROM "t" WHERE age > 3"#
+    );
+    let Fit::Tree(tree) = &model.fit else { panic!("another model") };
+    let rows = batch(vec![
+        doubles(&[Some(7.0), Some(8.0), Some(9.0), Some(10.0)]),
+        doubles(&[Some(60.0), Some(60.5), None, Some(1.0)]),
+        doubles(&[Some(1.0), Some(0.0), Some(0.0), None]),
+    ]);
+    let scored = tree.scored(&rows, 1).unwrap();
+    assert_eq!(scored.column(0), rows.column(0));
+    let scores = scored.column_by_name("score").unwrap();
+    assert_eq!((scores, scored.num_columns()), (&doubles(&[Some(0.0), Some(1.0), None, None]), 2));
     let named = Model { features: vec!["age".into(), "in_a".into()], ..model.clone() };
     assert_eq!(named.expression().unwrap(), "if(age <= 60, 0, 1)");
     let infinite = batch(vec![doubles(&[Some(1.0)]), doubles(&[Some(f64::INFINITY)]), doubles(&[Some(1.0)])]);

@@ -10,7 +10,8 @@ use super::{Coefficients, Fit, Model, ModelError, ScoreRequest};
 const DIGITS: i32 = 6;
 
 impl Model {
-    /// SQL of what the model says of a row; NULL where a feature is missing.
+    /// SQL of what the model says of a row; NULL where a feature is missing. A tree of more than some sixty leaves is more than a query may
+    /// have (HUSH-P012).
     pub fn sql(&self) -> String {
         match &self.fit {
             Fit::Linear(fit) => self.linear_sql(fit),
@@ -23,11 +24,19 @@ impl Model {
         }
     }
 
-    /// The query that scores rows of a table.
-    pub fn query(&self, table: &str, request: &ScoreRequest) -> String {
-        let kept: String = request.keep.iter().map(|column| format!("{column}, ")).collect();
+    /// The query that scores rows of a table: the columns that are kept, then the score, or the features of a tree.
+    pub(super) fn query(&self, table: &str, request: &ScoreRequest) -> String {
+        let kept: String = request.keep.iter().map(|column| format!("{}, ", quoted(column))).collect();
         let condition = request.condition.as_ref().map_or(String::new(), |sql| format!(" WHERE {sql}"));
-        format!("SELECT {kept}{} AS score FROM {}{condition}", self.sql(), quoted(table))
+        let outputs = match &self.fit {
+            Fit::Linear(_) | Fit::Logistic(_) => format!("{} AS score", self.sql()),
+            Fit::Tree(_) => {
+                let features = self.features.iter().enumerate();
+                let features = features.map(|(place, sql)| format!("{} AS m_{place}", double(sql)));
+                features.collect::<Vec<_>>().join(", ")
+            }
+        };
+        format!("SELECT {kept}{outputs} FROM {}{condition}", quoted(table))
     }
 
     fn linear_sql(&self, fit: &Coefficients) -> String {

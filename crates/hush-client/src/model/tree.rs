@@ -236,6 +236,8 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
+    use hush_testkit::Draw;
+
     use super::*;
 
     /// All questions, by definition.
@@ -262,18 +264,14 @@ mod tests {
 
     #[test]
     fn a_question_is_the_best_of_all() {
-        let mut state = 5_u64;
-        let mut random = move |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut draw = Draw::of(5);
         for turn in 0..200 {
-            let rows = 2 + random(30) as usize;
-            let outcomes: Vec<f64> = (0..rows).map(|_| 1e6 + random(7) as f64).collect();
+            let rows = 2 + draw.below(30);
+            let outcomes: Vec<f64> = (0..rows).map(|_| 1e6 + draw.below(7) as f64).collect();
             let features: Vec<Vec<f64>> =
-                (0..3).map(|_| (0..rows).map(|_| random(6) as f64 - 2.5).collect()).collect();
+                (0..3).map(|_| (0..rows).map(|_| draw.below(6) as f64 - 2.5).collect()).collect();
             let observed = Observed { outcomes: &outcomes, features: &features };
-            let leaf_rows = 1 + random(3) as usize;
+            let leaf_rows = 1 + draw.below(3);
             let tree = grow(observed, TreeSize { depth: 1, leaf_rows });
             let Some((left, feature, at)) = best_by_trying(observed, leaf_rows) else {
                 assert_eq!(tree.nodes.len(), 1, "{turn}");

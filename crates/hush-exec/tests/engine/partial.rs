@@ -130,7 +130,7 @@ const KEYS: [&[&str]; 6] = [
 ];
 
 /// Clear aggregates that merge, and those that do not; alone, inside expressions, with conditions.
-const CLEAR: [&[&str]; 8] = [
+const CLEAR: [&[&str]; 9] = [
     &[],
     &[
         "SUM(CAST(\"weight\" AS DECIMAL(38,0)))",
@@ -157,6 +157,9 @@ const CLEAR: [&[&str]; 8] = [
     ],
     &["SUM(\"ratio\")", "MIN(\"ratio\")", "STDDEV(\"ratio\")", "AVG(\"weight\")"],
     &["COUNT(DISTINCT \"year\")", "MIN(\"day\")"],
+    &[
+        "logreg_part(logreg(CAST(1 AS BIGINT), CAST(\"year\" > 2020 AS DOUBLE), CAST(\"weight\" AS DOUBLE), \"ratio\"), 2)",
+    ],
     &["product(CAST(\"year\" AS DOUBLE) / 2020.0)", "VAR_POP(\"weight\")", "BIT_XOR(\"year\")"],
 ];
 

@@ -234,6 +234,8 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use hush_testkit::Draw;
+
     use super::*;
 
     /// An outcome and its variables.
@@ -266,19 +268,16 @@ mod tests {
     /// At the fit of random rows the gradient of the loss is zero, computed without standardisation; weights are repetitions.
     #[test]
     fn random_rows_are_at_the_top_of_their_likelihood() {
-        let mut state = 7_u64;
-        let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1_u64 << 53) as f64
-        };
+        let mut draw = Draw::of(7);
         for variables in 1..5_usize {
             let mut cells = Vec::new();
             let mut repeated = Vec::new();
             for _ in 0..400 {
-                let x: Vec<f64> = (0..variables).map(|place| 1e3 * place as f64 + 20.0 * random()).collect();
+                let x: Vec<f64> =
+                    (0..variables).map(|place| 1e3 * place as f64 + 20.0 * draw.unit()).collect();
                 let score: f64 = x.iter().map(|x| 0.2 * (x % 1e3) - 2.0).sum::<f64>() / variables as f64;
-                let y = f64::from(random() < logistic(score));
-                let weight = (1.0 + 3.0 * random()).floor();
+                let y = f64::from(draw.unit() < logistic(score));
+                let weight = (1.0 + 3.0 * draw.unit()).floor();
                 cells.extend([y, weight].into_iter().chain(x.iter().copied()));
                 for _ in 0..weight as usize {
                     repeated.extend([y, 1.0].into_iter().chain(x.iter().copied()));
@@ -334,16 +333,12 @@ mod tests {
     /// With one variable there is a fit unless the values of one outcome end where those of the other begin (Albert and Anderson 1984).
     #[test]
     fn few_rows_have_a_fit_unless_they_are_separated() {
-        let mut state = 11_u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut draw = Draw::of(11);
         let mut fitted = 0;
         for turn in 0..3000 {
-            let count = 2 + random(9) as usize;
+            let count = 2 + draw.below(9);
             let rows: Vec<(f64, [f64; 1])> =
-                (0..count).map(|_| (random(2) as f64, [1000.0 * random(7) as f64 - 12.5])).collect();
+                (0..count).map(|_| (draw.below(2) as f64, [1000.0 * draw.below(7) as f64 - 12.5])).collect();
             let ends = |outcome: f64| {
                 let values = rows.iter().filter(|(y, _)| *y == outcome).map(|(_, [x])| *x);
                 values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
