@@ -50,7 +50,11 @@ impl<'a> Builder<'a> {
         let bounds = self.bounds[last].clone();
         let elements = BigInt::from(elements.max(1));
         self.bounds.push(Bounds { low: bounds.low * &elements, high: bounds.high * elements });
-        let all = self.bounds.iter().fold(Bounds::bit(), |all, bounds| all.around(bounds));
+        // A step whose bounds leave a constant out may still name it.
+        let constants = self.steps.iter().flat_map(Step::constants);
+        let constants = constants.map(|constant| Bounds { low: constant.into(), high: constant.into() });
+        let all = self.bounds.iter().cloned().chain(constants);
+        let all = all.fold(Bounds::bit(), |all, bounds| all.around(&bounds));
         let is_signed = all.low.is_negative();
         // Of a negative bound one less has no more bits.
         let bits = all.high.bits().max((-&all.low - 1_u32).bits()) + u64::from(is_signed);

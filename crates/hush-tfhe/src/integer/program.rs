@@ -400,7 +400,7 @@ impl Program {
 
 impl Step {
     /// Constants that are compared, chosen or looked up.
-    fn constants(&self) -> impl Iterator<Item = i128> {
+    pub fn constants(&self) -> impl Iterator<Item = i128> {
         let entries = if let Self::LookUp(_, entries) = self { &entries[..] } else { &[] };
         let operands = match self {
             Self::Compare(_, right, _) => [Some(*right), None],

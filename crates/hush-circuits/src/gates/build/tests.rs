@@ -136,7 +136,14 @@ fn bounds_decide_what_they_can() {
         assert_eq!(whole.result(whole.program().value(&[4]), 1), bit, "{text}");
         assert_eq!(whole.program().cost(5).unwrap().bootstraps, 0, "{text}");
     }
-    // Where nothing else is left, it is evaluated.
+    // Where nothing else is left, it is evaluated. Integers hold every constant that it names.
+    let bits = [vector("1", "0", "1")];
+    for text in ["1 >= min(x, 12, x) - 1", "max(x, -12) > -1", "min(x, 5) <= 1 and max(x, -9) >= 0"] {
+        let whole = plan(text, &bits).unwrap();
+        for bit in [0, 1] {
+            assert_eq!(whole.result(whole.program().value(&[bit]), 1), ratio("1"), "{text} at {bit}");
+        }
+    }
     for (text, holds) in [
         ("x > 2", true),
         ("x < 3", false),
