@@ -171,15 +171,17 @@ def test_models_by_gradient_descent(hush):
     assert refused.stderr.startswith("HUSH-X027") and refused.stdout == ""
 
 
-def check_deep(hush, count, precision, set_name):
+def check_deep(hush, count, precision, set_name, length=300, passes=1):
     """More turns than any chain has levels."""
     draw = random.Random(6)
-    x, y = ([draw.randrange(-1000, 1001) / 1000 for _ in range(300)] for _ in range(2))
+    x, y = ([draw.randrange(-1000, 1001) / 1000 for _ in range(length)] for _ in range(2))
     text = f"repeat({count}, z := x, z^2/2 + y/4)"
     done = hush("eval", text, *given(x=x, y=y), "--scheme", "ckks", "--precision", str(precision), "--verify", "--format", "csv", "--json")
     account = json.loads(done.stderr)
     assert account["bootstraps"]["set"] == set_name and account["security_bits"] >= 128
-    assert account["bootstraps"]["count"] == len(account["bootstraps"]["placed"]) > 1
+    bootstraps = account["bootstraps"]
+    assert bootstraps["count"] == len(bootstraps["placed"]) * bootstraps["passes"] > 1
+    assert bootstraps["passes"] == passes
     assert account["error"] <= precision and account["verified"]["within"] <= account["error"]
     assert all(abs(float(found) - turns(count, a, b)) < account["error"] for found, a, b in zip(results(done), x, y, strict=True))
 
@@ -187,6 +189,23 @@ def check_deep(hush, count, precision, set_name):
 def test_what_is_deeper_than_a_chain_is_bootstrapped(hush):
     """With the keys of a real parameter set, 5 GB."""
     check_deep(hush, 60, 0.05, "n15_boot3x31_q15p4_sec128_v1")
+
+
+def test_short_vectors_take_a_set_for_few_slots(hush):
+    """With half the keys."""
+    check_deep(hush, 60, 0.05, "n15_boot4x31_s8_q15p4_sec128_v1", length=256)
+
+
+@pytest.mark.slow
+def test_short_vectors_take_a_larger_set_for_more_precision(hush):
+    """9 GB."""
+    check_deep(hush, 40, 1e-4, "n16_boot13x46_s8_q30p7_sec128_v1", length=7)
+
+
+@pytest.mark.slow
+def test_what_a_bootstrapping_errs_by_is_bootstrapped_for_more_precision(hush):
+    """14 GB."""
+    check_deep(hush, 40, 1e-6, "n16_boot9x46_q30p7_sec128_v1", passes=2)
 
 
 @pytest.mark.slow

@@ -17,6 +17,9 @@
 //! *Values.* Real and imaginary parts are from `−2^h` to `2^h` with the headroom `h = 2`; errors are least for parts up to 1. Larger ones come out wrong without notice: the caller
 //! knows bounds. Small ones are multiplied by a power of two on the way in and divided by it on the way out, which costs nothing and divides the error.
 //!
+//! *Few slots.* Where `v` repeats, its coefficients are those of a polynomial in `X^g`. Raising adds multiples of `q0` to all coefficients; the sum over `g` rotations clears those
+//! that `v` lacks, and multiplies the others by `g`.
+//!
 //! *Chance.* That an integer `I` leaves its range, and with it a slot all sense, has a chance below `2^-132` for a ciphertext that was encrypted and computed honestly
 //! ([`BootstrapShape::RANGE`]). Nothing holds for ciphertexts that were made to fail.
 //!
@@ -52,6 +55,7 @@
 mod bounds;
 mod cosine;
 mod fourier;
+mod real;
 
 use std::collections::BTreeMap;
 
@@ -67,6 +71,7 @@ use crate::error::check_depth;
 use crate::linear::LinearTransform;
 use crate::polynomial::RealPolynomial;
 use crate::scheme::check_own_scale;
+use crate::sums::Window;
 
 /// Everything public that bootstrapping needs beside keys: matrices, encoded, and a polynomial.
 ///
@@ -75,8 +80,10 @@ use crate::scheme::check_own_scale;
 pub struct Bootstrapping {
     shape: BootstrapShape,
     to_coefficients: Vec<LinearTransform>,
+    /// The sum over rotations that keeps the coefficients of a message that repeats.
+    trace: Window,
     to_slots: Vec<LinearTransform>,
-    /// For values as they are, and for those that are multiplied on the way in by `2, 4, …`.
+    /// For values as they are, and for those that come out divided by `2, 4, …`.
     reductions: Vec<Reduction>,
     epsilon: f64,
     /// The largest error of the cosine, in units of the largest value.
@@ -150,19 +157,20 @@ impl Bootstrapping {
         let q0 = params.log_q(Level(0)).unwrap_or(0.0).exp2();
         let epsilon = f64::from(shape.gain_log2).exp2() * value(Level(0))? / q0;
 
+        let (sizes, repeats) = ((shape.slots(), scheme.slot_count()), 1_usize << shape.repeats_log2);
+        let trace = Window::new(repeats, shape.slots(), scheme.slot_count())?;
         let stages = shape.to_coefficients as usize;
         let mut to_coefficients = Vec::with_capacity(stages);
-        for (index, diagonals) in fourier::to_coefficients(scheme.slot_count(), stages)?.iter().enumerate() {
+        for (index, diagonals) in fourier::to_coefficients(sizes, stages)?.iter().enumerate() {
             let level = Level(shape.input().0 - index as u8);
             to_coefficients.push(LinearTransform::new(scheme, diagonals, level)?);
         }
-        // Parts are the sum with the conjugate, and what is read at the top's scale is q0·(ε·v + I).
-        let factor = value(shape.top())?.recip() * q0 * 2.0 * f64::from(BootstrapShape::RANGE);
+        // Parts are the sum with the conjugate, and what is read at the top's scale is q0·(ε·v + I) as often as it repeats.
+        let factor =
+            value(shape.top())?.recip() * q0 * 2.0 * f64::from(BootstrapShape::RANGE) * repeats as f64;
         let stages = shape.to_slots as usize;
         let mut to_slots = Vec::with_capacity(stages);
-        for (index, diagonals) in
-            fourier::to_slots(scheme.slot_count(), stages, factor.recip())?.iter().enumerate()
-        {
+        for (index, diagonals) in fourier::to_slots(sizes, stages, factor.recip())?.iter().enumerate() {
             let level = Level(shape.top().0 - index as u8);
             to_slots.push(LinearTransform::new(scheme, diagonals, level)?);
         }
@@ -176,13 +184,14 @@ impl Bootstrapping {
         let largest = epsilon * f64::from(1_u32 << headroom_log2(epsilon));
         let series = cosine::near_integers(range, doublings, largest);
         let cosine_error = cosine::largest_error(&series, range, doublings, largest);
-        let reduction = |up: u32| Reduction::new(&series, height / f64::from(1_u32 << up), epsilon);
-        let reductions = (0..=Self::LARGEST_UP).map(reduction).collect::<Result<_, _>>()?;
-        Ok(Self { shape: *shape, to_coefficients, to_slots, reductions, epsilon, cosine_error })
+        let reduction = |down: u32| Reduction::new(&series, height / f64::from(1_u32 << down), epsilon);
+        // What is bootstrapped twice comes out in halves.
+        let reductions = (0..=Self::LARGEST_UP + 1).map(reduction).collect::<Result<_, _>>()?;
+        Ok(Self { shape: *shape, to_coefficients, trace, to_slots, reductions, epsilon, cosine_error })
     }
 
     /// The most that values are multiplied with on the way in: log2.
-    pub const LARGEST_UP: u32 = 8;
+    pub const LARGEST_UP: u32 = 16;
 
     /// log2 of the largest real or imaginary part of a slot.
     pub fn headroom_log2(&self) -> u32 {
@@ -207,6 +216,9 @@ impl Bootstrapping {
                 *highest = transform.level().max(*highest);
             }
         }
+        levels.extend(
+            self.trace.galois_elements(degree).into_iter().map(|element| (element, self.shape.top())),
+        );
         levels
     }
 
@@ -215,7 +227,7 @@ impl Bootstrapping {
         self.to_coefficients.iter().chain(&self.to_slots).map(LinearTransform::memory_bytes).sum()
     }
 
-    /// A ciphertext at the output level with the same complex slots.
+    /// A ciphertext at the output level with the same complex slots. Where the shape has few, the others have to repeat them.
     ///
     /// # Memory
     /// Some 40 polynomials over all primes while the cosine is evaluated. This thread keeps buffers for them from then on ([`keep_buffers`]): 0.9 GB for the first set.
@@ -228,53 +240,8 @@ impl Bootstrapping {
         a: &CkksCiphertext,
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
-        let [re, im] = self.reduce(scheme, self.parts(scheme, (a, 0), keys)?, (keys, 0))?;
+        let [re, im] = self.reduce(scheme, self.parts(scheme, (a, 0), keys)?, (0, keys))?;
         Ok(scheme.add(&re, &scheme.mul_i(&im)?)?)
-    }
-
-    /// [`Bootstrapping::apply`] for slots that are real: imaginary parts are lost.
-    ///
-    /// # Cost
-    /// Half of the reduction is saved.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn apply_real(
-        &self,
-        scheme: &Ckks,
-        a: &CkksCiphertext,
-        keys: &BootstrapKeys,
-    ) -> Result<CkksCiphertext, CircuitError> {
-        self.apply_small(scheme, (a, 0), keys)
-    }
-
-    /// [`Bootstrapping::apply_real`] for slots that are multiplied with `2^up` on the way in, and divided on the way out: with an error that is as much less.
-    ///
-    /// # Errors
-    /// As there; [`CircuitError::Slot`] for an `up` beyond [`Bootstrapping::LARGEST_UP`].
-    pub fn apply_small(
-        &self,
-        scheme: &Ckks,
-        (a, up): (&CkksCiphertext, u32),
-        keys: &BootstrapKeys,
-    ) -> Result<CkksCiphertext, CircuitError> {
-        let [re, _] = self.parts(scheme, (a, up), keys)?;
-        let [re] = self.reduce(scheme, [re], (keys, up))?;
-        Ok(re)
-    }
-
-    /// [`Bootstrapping::apply`] for two ciphertexts of one level with real slots, at the cost of one with complex slots; both as [`Bootstrapping::apply_small`].
-    ///
-    /// # Errors
-    /// As there; [`CircuitError::Scheme`] if the levels differ.
-    pub fn apply_pair(
-        &self,
-        scheme: &Ckks,
-        ([a, b], up): ([&CkksCiphertext; 2], u32),
-        keys: &BootstrapKeys,
-    ) -> Result<[CkksCiphertext; 2], CircuitError> {
-        let both = scheme.add(a, &scheme.mul_i(b)?)?;
-        self.reduce(scheme, self.parts(scheme, (&both, up), keys)?, (keys, up))
     }
 
     /// Real and imaginary parts of `(ε·v + I)/RANGE`, as ciphertexts with real slots at the level of the reduction.
@@ -284,7 +251,7 @@ impl Bootstrapping {
         (a, up): (&CkksCiphertext, u32),
         keys: &BootstrapKeys,
     ) -> Result<[CkksCiphertext; 2], CircuitError> {
-        self.reduction(up)?;
+        self.check_up(up)?;
         let a = if up == 0 { a.clone() } else { scheme.mul_integer(a, 1 << up) };
         let a = &a;
         let raised = self.raise(scheme, &self.coefficients(scheme, a, keys)?, keys)?;
@@ -301,12 +268,17 @@ impl Bootstrapping {
         a: &CkksCiphertext,
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
+        let lowered = self.at_input(scheme, a)?;
+        keep_buffers(WORKING_POLYNOMIALS * 8 * scheme.chain().key_ring().poly_words());
+        transformed(scheme, lowered, &self.to_coefficients, &keys.evaluation)
+    }
+
+    /// A ciphertext brought down to where bootstrapping starts.
+    fn at_input(&self, scheme: &Ckks, a: &CkksCiphertext) -> Result<CkksCiphertext, CircuitError> {
         check_depth(a.level(), self.shape.to_coefficients)?;
         check_own_scale(scheme, a)?;
         scheme.chain().level_of(a.inner().ring())?;
-        keep_buffers(WORKING_POLYNOMIALS * 8 * scheme.chain().key_ring().poly_words());
-        let lowered = scheme.level_down(a, self.shape.input())?;
-        transformed(scheme, lowered, &self.to_coefficients, &keys.evaluation)
+        Ok(scheme.level_down(a, self.shape.input())?)
     }
 
     /// Coefficients `q0·(ε·v + I)` at the top level, read at its scale.
@@ -317,22 +289,31 @@ impl Bootstrapping {
         keys: &BootstrapKeys,
     ) -> Result<CkksCiphertext, CircuitError> {
         let gained = scheme.mul_integer(a, 1 << self.shape.gain_log2);
-        Ok(scheme.ciphertext(keys.encapsulation.raise(gained.inner())?)?)
+        let raised = scheme.ciphertext(keys.encapsulation.raise(gained.inner())?)?;
+        match self.shape.repeats_log2 {
+            0 => Ok(raised),
+            _ => self.trace.sum(scheme, &raised, &keys.evaluation),
+        }
     }
 
-    fn reduction(&self, up: u32) -> Result<&Reduction, CircuitError> {
-        let refused = CircuitError::Slot { found: up as usize, max: Self::LARGEST_UP as usize };
-        self.reductions.get(up as usize).ok_or(refused)
+    fn check_up(&self, up: u32) -> Result<(), CircuitError> {
+        let (found, max) = (up as usize, Self::LARGEST_UP as usize);
+        if found > max { Err(CircuitError::Slot { found, max }) } else { Ok(()) }
     }
 
-    /// `v` at the output level, for each ciphertext with slots `(ε·v + I)/RANGE`.
+    fn reduction(&self, down: u32) -> Result<&Reduction, CircuitError> {
+        let refused = CircuitError::Slot { found: down as usize, max: Self::LARGEST_UP as usize + 1 };
+        self.reductions.get(down as usize).ok_or(refused)
+    }
+
+    /// `v/2^down` at the output level, for each ciphertext with slots `(ε·v + I)/RANGE`.
     fn reduce<const K: usize>(
         &self,
         scheme: &Ckks,
         parts: [CkksCiphertext; K],
-        (keys, up): (&BootstrapKeys, u32),
+        (down, keys): (u32, &BootstrapKeys),
     ) -> Result<[CkksCiphertext; K], CircuitError> {
-        let reduction = self.reduction(up)?;
+        let reduction = self.reduction(down)?;
         let mut values = reduction.cosine.evaluate_all(scheme, &parts, &keys.evaluation)?;
         for &subtrahend in &reduction.subtrahends {
             let pairs: Vec<_> = values.iter().map(|value| (value, value)).collect();

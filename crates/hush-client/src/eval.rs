@@ -148,6 +148,8 @@ pub struct BootstrapAccount {
     pub placed: Vec<PlacedBootstrap>,
     /// Blocks that the vectors are cut into.
     pub blocks: usize,
+    /// Bootstrappings of each value, one after the other: 2 where what the first one errs by is bootstrapped too.
+    pub passes: u32,
 }
 
 /// A bootstrapping in a circuit.
@@ -162,7 +164,7 @@ pub struct PlacedBootstrap {
 impl BootstrapAccount {
     /// Bootstrappings in all.
     pub fn count(&self) -> usize {
-        self.placed.len() * self.blocks
+        self.placed.len() * self.blocks * self.passes as usize
     }
 }
 
@@ -393,7 +395,7 @@ fn array_of(results: &[Ratio], is_approximate: bool) -> (ArrayRef, bool) {
 /// Refuses a plan that nobody waits for, or that the machine has no memory for.
 fn refuse_what_is_too_long(plan: &Plan) -> Result<(), EvalError> {
     let Some(set) = plan.bootstrap_set() else { return Ok(()) };
-    let found = (plan.circuit().raises().len() * plan.block_count()) as u64;
+    let found = (plan.circuit().raises().len() * plan.block_count()) as u64 * u64::from(plan.passes());
     if found > MAX_BOOTSTRAPS {
         return Err(EvalError::Slow { found, limit: MAX_BOOTSTRAPS, each: "some seconds" });
     }
@@ -412,7 +414,7 @@ fn bootstraps(plan: &Plan) -> Option<BootstrapAccount> {
         .map(|raise| PlacedBootstrap { values: raise.steps.len(), turn: circuit.turns_until(raise.after) });
     let placed: Vec<_> = placed.collect();
     let (needed, levels, blocks) = (circuit.levels(), set.shape().program, plan.block_count());
-    Some(BootstrapAccount { set: set.name(), needed, levels, placed, blocks })
+    Some(BootstrapAccount { set: set.name(), needed, levels, placed, blocks, passes: plan.passes() })
 }
 
 fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount {

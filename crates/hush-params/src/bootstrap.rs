@@ -11,6 +11,9 @@
 //! large primes; one of `3m + 2` has a filler of 30.67 bits besides, one of `3m + 1` two fillers and a large prime less. The top level has no bit that another
 //! prime could have taken.
 //!
+//! *Few slots.* A message that stands in the slots again and again is a polynomial in a power of X. The ways to its coefficients and back are shorter, and what they leave of keys
+//! and levels is the program's.
+//!
 //! *Secrets.* Keys and ciphertexts have the uniform ternary secret of every other chain. Between two key switches around the raising of the modulus,
 //! ciphertexts are under an ephemeral secret with [`SPARSE_WEIGHT`] coefficients that are not zero, at the smallest modulus there is: of the multiples of `q0` that
 //! raising adds to a coefficient none then exceeds [`BootstrapShape::RANGE`]. The 2024 guideline covers no sparse secrets; [`SPARSE_ESTIMATES`] holds what the
@@ -46,6 +49,8 @@ pub struct BootstrapShape {
     pub to_slots: u32,
     /// log2 of the integer that messages are multiplied with before the modulus is raised.
     pub gain_log2: u32,
+    /// log2 of how often a message stands in the slots: with 0 all of them differ.
+    pub repeats_log2: u32,
     /// Primes of a key-switching digit, and special primes.
     pub digit_limbs: usize,
 }
@@ -64,6 +69,10 @@ impl BootstrapShape {
     /// How often the angle is doubled afterwards.
     pub const DOUBLINGS: u32 = 3;
 
+    /// Complex slots that may differ: the others repeat them.
+    pub fn slots(&self) -> usize {
+        (self.degree as usize / 2).checked_shr(self.repeats_log2).unwrap_or(0)
+    }
     /// The level from which a ciphertext is bootstrapped: higher ones are brought down to it.
     pub fn input(&self) -> Level {
         level(self.to_coefficients)
@@ -99,6 +108,8 @@ impl BootstrapShape {
             "levels of 2 to 9 thirds of a prime"
         } else if self.base > self.high {
             "a level 0 that is no larger than a level of the reduction"
+        } else if self.slots() == 0 {
+            "a slot at least"
         } else if self.gain_log2 > 40 || self.epsilon_log2() > LARGEST_EPSILON_LOG2 {
             "messages that are small beside the modulus of level 0"
         } else {
@@ -250,9 +261,18 @@ pub const N16: BootstrapSet = BootstrapSet {
         program: 9,
         to_slots: 4,
         gain_log2: 0,
+        repeats_log2: 0,
         digit_limbs: 7,
     },
     memory_mb: 15_000,
+};
+
+/// 2^8 complex slots, 13 levels of 46 bits: two thirds of the keys, and levels that the shorter ways to coefficients and back leave.
+pub const N16_FEW: BootstrapSet = BootstrapSet {
+    name: "n16_boot13x46_s8_q30p7_sec128_v1",
+    code: 3,
+    shape: BootstrapShape { to_coefficients: 1, program: 13, to_slots: 2, repeats_log2: 7, ..N16.shape },
+    memory_mb: 11_000,
 };
 
 /// 2^14 complex slots, 3 levels of 30.67 bits: half the memory and less than half the time, to half as many bits.
@@ -268,13 +288,22 @@ pub const N15: BootstrapSet = BootstrapSet {
         program: 3,
         to_slots: 2,
         gain_log2: 6,
+        repeats_log2: 0,
         digit_limbs: 4,
     },
     memory_mb: 5_500,
 };
 
+/// 2^8 complex slots, 4 levels of 30.67 bits: half the keys.
+pub const N15_FEW: BootstrapSet = BootstrapSet {
+    name: "n15_boot4x31_s8_q15p4_sec128_v1",
+    code: 4,
+    shape: BootstrapShape { to_coefficients: 1, program: 4, repeats_log2: 6, ..N15.shape },
+    memory_mb: 3_500,
+};
+
 /// All sets, by their codes.
-pub const SETS: [&BootstrapSet; 2] = [&N16, &N15];
+pub const SETS: [&BootstrapSet; 4] = [&N16, &N15, &N16_FEW, &N15_FEW];
 
 /// The set with this name.
 ///
@@ -296,8 +325,9 @@ pub const FAILURE_LOG2: f64 = -132.6;
 /// without meet-in-the-middle, dual hybrid with and without (with it: the cheapest), each over all that it guesses; docs/security/parameters.md.
 pub const SPARSE_ESTIMATES: [(u32, f64, f64); 2] = [(1 << 16, 108.3, 165.7), (1 << 15, 93.0, 146.9)];
 
-/// What attacks on the dense secret cost at the modulus of all primes: the cheapest of primal uSVP, primal BDD and dual hybrid.
-pub const DENSE_ESTIMATES: [(&str, f64); 2] = [(N16.name, 133.4), (N15.name, 131.3)];
+/// What attacks on the dense secret cost at the modulus of all primes: the cheapest of primal uSVP, primal BDD and dual hybrid. Sets for few slots have the primes of those for many.
+pub const DENSE_ESTIMATES: [(&str, f64); 4] =
+    [(N16.name, 133.4), (N15.name, 131.3), (N16_FEW.name, 133.4), (N15_FEW.name, 131.3)];
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,8 @@
 //!
 //! three diagonals. A product of `k` stages in a row has `2^(k+1) − 1`, and `2^k` with the last one, whose blocks are the whole row. The reversal is left out: slots
 //! become coefficients in reversed order, and then slots again.
+//!
+//! A polynomial in `X^g` has the slots of a smaller ring, `g` times one after the other. Its transform is that of the smaller ring.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -21,26 +23,29 @@ use crate::linear::Diagonals;
 /// Diagonals by their offsets: `d_k[i]` multiplies slot `i + k` and adds to slot `i`.
 type Matrix = BTreeMap<usize, Vec<Complex>>;
 
-/// From slots to coefficients, in `count` factors, first to last.
-pub(super) fn to_coefficients(slots: usize, count: usize) -> Result<Vec<Diagonals<Complex>>, CircuitError> {
+/// From slots to coefficients, in `count` factors, first to last, on rows where the slots repeat.
+pub(super) fn to_coefficients(
+    (slots, row): (usize, usize),
+    count: usize,
+) -> Result<Vec<Diagonals<Complex>>, CircuitError> {
     // The short blocks first. The factor with the longest has fewer diagonals, and takes more stages.
     let mut sizes = sizes(slots, count);
     sizes.reverse();
     let mut halves = (0..slots.trailing_zeros()).map(|log2| 1_usize << log2);
-    let factors = sizes.into_iter().map(|size| product(slots, halves.by_ref().take(size), stage, 1.0));
+    let factors = sizes.into_iter().map(|size| product((slots, row), halves.by_ref().take(size), stage, 1.0));
     factors.collect()
 }
 
-/// From coefficients to slots times a number, in `count` factors, first to last.
+/// From coefficients to slots times a number, in `count` factors, first to last, on rows where the slots repeat.
 pub(super) fn to_slots(
-    slots: usize,
+    (slots, row): (usize, usize),
     count: usize,
     factor: f64,
 ) -> Result<Vec<Diagonals<Complex>>, CircuitError> {
     let mut halves = (0..slots.trailing_zeros()).rev().map(|log2| 1_usize << log2);
     let share = factor.powf((count as f64).recip());
     let factors = sizes(slots, count).into_iter();
-    factors.map(|size| product(slots, halves.by_ref().take(size), inverse_stage, share)).collect()
+    factors.map(|size| product((slots, row), halves.by_ref().take(size), inverse_stage, share)).collect()
 }
 
 /// Stages of each factor: as even as can be, the larger ones first.
@@ -50,14 +55,16 @@ fn sizes(slots: usize, count: usize) -> Vec<usize> {
 }
 
 fn product(
-    slots: usize,
+    (slots, row): (usize, usize),
     halves: impl Iterator<Item = usize>,
     stage: impl Fn(usize, usize) -> Matrix,
     factor: f64,
 ) -> Result<Diagonals<Complex>, CircuitError> {
     let scaled = Matrix::from([(0, vec![Complex { re: factor, im: 0.0 }; slots])]);
     let matrix = halves.fold(scaled, |matrix, half| composed(slots, &stage(slots, half), &matrix));
-    Diagonals::new(slots, matrix.into_iter().map(|(offset, diagonal)| (offset as i64, diagonal)))
+    // A rotation of a row in which the slots repeat rotates them.
+    let repeated = |diagonal: Vec<Complex>| diagonal.into_iter().cycle().take(row).collect();
+    Diagonals::new(row, matrix.into_iter().map(|(offset, diagonal)| (offset as i64, repeated(diagonal))))
 }
 
 /// The matrix of `first`, and then `second`.
@@ -155,13 +162,18 @@ mod tests {
             let slot = |j: usize| (0..slots).fold(Complex::default(), |sum, k| sum + x[k] * root(j, k));
             let expected: Vec<Complex> = (0..slots).map(slot).collect();
             for count in counts {
-                let there = to_coefficients(slots, count).unwrap();
+                let there = to_coefficients((slots, slots), count).unwrap();
                 assert_close(&apply(&there, &reversed(&x)), &expected, -40.0);
-                let back = to_slots(slots, count, 1.0).unwrap();
+                let back = to_slots((slots, slots), count, 1.0).unwrap();
                 assert_close(&reversed(&apply(&back, &expected)), &x, -40.0);
                 assert_eq!((there.len(), back.len()), (count, count));
                 let stages = slots.trailing_zeros() as usize;
                 let size = stages.div_ceil(count);
+                // Slots that repeat stay repeated.
+                let row: Vec<Complex> = reversed(&x).into_iter().cycle().take(4 * slots).collect();
+                let found = apply(&to_coefficients((slots, 4 * slots), count).unwrap(), &row);
+                let repeated: Vec<Complex> = expected.iter().copied().cycle().take(4 * slots).collect();
+                assert_close(&found, &repeated, -40.0);
                 assert_eq!(back[0].offsets().len(), 1 << size, "the longest blocks come first");
                 assert_eq!(there[count - 1].offsets().len(), 1 << size);
             }
@@ -171,7 +183,7 @@ mod tests {
     #[test]
     fn numbers_pass_through() {
         let x = Draw::new().complex(32);
-        let [once, thrice] = [1.0, 3.0].map(|factor| apply(&to_slots(32, 2, factor).unwrap(), &x));
+        let [once, thrice] = [1.0, 3.0].map(|factor| apply(&to_slots((32, 32), 2, factor).unwrap(), &x));
         let expected: Vec<Complex> = once.iter().map(|&z| Complex { re: 3.0, im: 0.0 } * z).collect();
         assert_close(&thrice, &expected, -45.0);
     }

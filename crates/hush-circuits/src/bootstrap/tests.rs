@@ -16,6 +16,16 @@ fn toy_shape(like: &BootstrapShape, degree: u32) -> BootstrapShape {
     BootstrapShape { degree, program: 2, to_coefficients: 2, to_slots: 2, ..*like }
 }
 
+/// The same where each message stands `2^repeats_log2` times.
+fn few_shape(like: &BootstrapShape, degree: u32, repeats_log2: u32) -> BootstrapShape {
+    BootstrapShape { repeats_log2, ..toy_shape(like, degree) }
+}
+
+/// A message in every slot there is.
+fn repeated(x: &[Complex], scheme: &Ckks) -> Vec<Complex> {
+    x.iter().copied().cycle().take(scheme.slot_count()).collect()
+}
+
 struct Party {
     owner: Owner<Ckks>,
     bootstrapping: Bootstrapping,
@@ -58,14 +68,17 @@ fn messages(draw: &mut Draw, slots: usize) -> Vec<Vec<Complex>> {
 
 #[test]
 fn every_message_comes_back_within_the_bound() {
-    for (set, degree) in [(&N16, 128), (&N16, 1024), (&N15, 512)] {
-        let shape = toy_shape(set.shape(), degree);
+    for (set, degree, repeats_log2) in
+        [(&N16, 128, 0), (&N16, 1024, 0), (&N15, 512, 0), (&N16, 1024, 4), (&N16, 256, 1), (&N15, 512, 3)]
+    {
+        let shape = few_shape(set.shape(), degree, repeats_log2);
         let party = party(&shape);
         let scheme = &party.owner.scheme;
         let bound = party.bootstrapping.error_log2(&CkksNoise::new(scheme)).unwrap();
         let mut draw = Draw::new();
         let mut largest = f64::NEG_INFINITY;
-        for (index, x) in messages(&mut draw, scheme.slot_count()).iter().enumerate() {
+        for (index, x) in messages(&mut draw, shape.slots()).iter().enumerate() {
+            let x = &repeated(x, scheme);
             // From the lowest level, and from above.
             let level = if index == 0 { shape.input() } else { Level(shape.input().0 + 1) };
             let a = party.owner.encrypt(x, level);
@@ -78,7 +91,7 @@ fn every_message_comes_back_within_the_bound() {
         }
         assert!(largest > bound - 12.5, "the bound 2^{bound:.2} is far from 2^{largest:.2}");
         // What is left is as good as any ciphertext of its level.
-        let x = draw.complex(scheme.slot_count());
+        let x = repeated(&draw.complex(shape.slots()), scheme);
         let a = party.owner.encrypt(&x, shape.input());
         let bootstrapped = party.bootstrapping.apply(scheme, &a, &party.keys).unwrap();
         let square = scheme.mul_rescale(&bootstrapped, &bootstrapped, &party.keys.evaluation).unwrap();
@@ -98,7 +111,7 @@ fn large_and_small_values_come_back_within_their_bounds() {
         assert_eq!(bootstrapping.headroom_log2(), 2);
         let model = CkksNoise::new(scheme);
         let mut draw = Draw::new();
-        for (largest_log2, up) in [(2.0_f64, 0), (1.0, 0), (-3.0, 5), (-6.0, 8), (-1.0, 0)] {
+        for (largest_log2, up) in [(2.0_f64, 0), (1.0, 0), (-3.0, 5), (-6.0, 8), (-1.0, 0), (-14.0, 16)] {
             let size = largest_log2.exp2();
             let values = draw.reals(scheme.slot_count(), -size, size);
             let x: Vec<Complex> = real(&values);
@@ -119,11 +132,12 @@ fn large_and_small_values_come_back_within_their_bounds() {
                 }
             }
             let plain = model.error_log2(&bootstrapping.noise(&model, known).unwrap());
-            assert!(bound <= plain - gain * f64::from(up), "2^{bound:.2} and 2^{plain:.2}");
+            let gained = gain * f64::from(up.min(8));
+            assert!(bound <= plain - gained, "up {up}: 2^{bound:.2} and 2^{plain:.2}");
         }
         let a = party.owner.encrypt(&real(&[0.0]), shape.input());
-        let refused = bootstrapping.apply_small(scheme, (&a, 9), &party.keys).unwrap_err();
-        assert_eq!(refused, CircuitError::Slot { found: 9, max: 8 });
+        let refused = bootstrapping.apply_small(scheme, (&a, 17), &party.keys).unwrap_err();
+        assert_eq!(refused, CircuitError::Slot { found: 17, max: 16 });
     }
 }
 
@@ -136,18 +150,83 @@ fn real_slots_come_back_alone_and_in_pairs() {
     let [x, y] = [(); 2].map(|()| real(&draw.reals(scheme.slot_count(), -1.0, 1.0)));
     let [a, b] = [&x, &y].map(|values| owner.encrypt(values, shape.input()));
     let alone = party.bootstrapping.apply_real(scheme, &a, &party.keys).unwrap();
-    let [left, right] = party.bootstrapping.apply_pair(scheme, ([&a, &b], 0), &party.keys).unwrap();
-    for (found, expected) in [(&alone, &x), (&left, &x), (&right, &y)] {
+    let [left, right] = party.bootstrapping.apply_pair(scheme, ([&a, &b], 1), &party.keys).unwrap();
+    let [first, second] = party.bootstrapping.apply_pair(scheme, ([&a, &b], 0), &party.keys).unwrap();
+    let found = [(&alone, &x), (&left, &x), (&right, &y), (&first, &x), (&second, &y)];
+    for (found, expected) in found {
         assert_eq!(found.level(), shape.output());
         assert!(worst(&owner.decrypt(found), expected) < -20.0, "{draw}");
+    }
+    // What one has for an imaginary part is nothing to the other.
+    let off: Vec<Complex> = y.iter().map(|z| Complex { re: z.re, im: draw.reals(1, -0.1, 0.1)[0] }).collect();
+    for up in [0, 1] {
+        let imaginary = owner.encrypt(&off, shape.input());
+        let pair = party.bootstrapping.apply_pair(scheme, ([&a, &imaginary], up), &party.keys).unwrap();
+        for (found, expected) in pair.iter().zip([&x, &y]) {
+            assert!(worst(&owner.decrypt(found), expected) < -20.0, "{draw}");
+        }
     }
     // The imaginary part of a real bootstrapping is lost, and not noise.
     let complex = owner.encrypt(&draw.complex(scheme.slot_count()), shape.input());
     let found = owner.decrypt(&party.bootstrapping.apply_real(scheme, &complex, &party.keys).unwrap());
     assert!(found.iter().all(|z| z.im.abs() < 1e-6));
+    // Of two levels.
     let other = owner.encrypt(&y, Level(shape.input().0 + 1));
-    let refused = party.bootstrapping.apply_pair(scheme, ([&a, &other], 0), &party.keys).unwrap_err();
-    assert!(matches!(refused, CircuitError::Scheme(SchemeError::Rlwe(RlweError::LevelMismatch { .. }))));
+    let [_, found] = party.bootstrapping.apply_pair(scheme, ([&a, &other], 1), &party.keys).unwrap();
+    assert!(worst(&owner.decrypt(&found), &y) < -20.0, "{draw}");
+}
+
+/// Bootstrapped twice, values are as near as a division at their scale leaves them: alone, in pairs, small ones, and at the ends.
+#[test]
+fn what_a_bootstrapping_errs_by_is_bootstrapped_too() {
+    for (shape, gained) in [(toy_shape(N16.shape(), 256), 6.0), (toy_shape(N15.shape(), 512), 1.0)] {
+        let party = party(&shape);
+        let (owner, scheme, bootstrapping) = (&party.owner, &party.owner.scheme, &party.bootstrapping);
+        let model = CkksNoise::new(scheme);
+        let mut draw = Draw::new();
+        for (size_log2, up) in [(0.0_f64, 0), (2.0, 0), (-5.0, 7)] {
+            let size = size_log2.exp2();
+            let level = Level(shape.input().0 + 1);
+            let known = model.known(level, size_log2 + 0.5, f64::NEG_INFINITY).unwrap();
+            let [x, y] = [(); 2].map(|()| real(&draw.reals(shape.slots(), -size, size)));
+            let z = real(&vec![size; scheme.slot_count()]);
+            let [a, b, c] = [&x, &y, &z].map(|values| owner.encrypt(values, level));
+            for values in [vec![&a], vec![&a, &b], vec![&c, &b, &a]] {
+                let count = values.len();
+                let refined = bootstrapping.noise_of_refined(&model, (known, up), count).unwrap();
+                let plain = bootstrapping.noise_of_all(&model, (known, up), count).unwrap();
+                let [bound, plain] = [refined, plain].map(|noise| model.error_log2(&noise));
+                let least = if up == 0 { gained } else { 0.0 };
+                assert!(bound < plain - least, "2^{bound:.2}, 2^{plain:.2} for one");
+                let found = bootstrapping.apply_refined(scheme, (&values, up), &party.keys).unwrap();
+                let once = bootstrapping.apply_all(scheme, (&values, up), &party.keys).unwrap();
+                assert_eq!(found.len(), count);
+                for ((found, once), before) in found.iter().zip(&once).zip(values) {
+                    assert_eq!(found.level(), shape.output());
+                    let before = owner.decrypt(before);
+                    let [found, once] = [found, once].map(|a| worst(&owner.decrypt(a), &before));
+                    assert!(found < bound, "{shape:?}: 2^{found:.2}, bound 2^{bound:.2}, {draw}");
+                    assert!(
+                        found < once - least,
+                        "{shape:?}, up {up}: 2^{found:.2} after 2^{once:.2}, {draw}"
+                    );
+                }
+            }
+            let refused = bootstrapping.apply_refined(scheme, (&[&a], 17), &party.keys).unwrap_err();
+            assert_eq!(refused, CircuitError::Slot { found: 17, max: 16 });
+        }
+    }
+    // What repeats comes out as its mean, and the difference from it as well.
+    let shape = few_shape(N16.shape(), 128, 2);
+    let party = party(&shape);
+    let scheme = &party.owner.scheme;
+    let a = party.owner.encrypt(&real(&[0.5]), shape.input());
+    let refused = party.bootstrapping.apply_refined(scheme, (&[&a], 0), &party.keys).unwrap_err();
+    assert_eq!(refused, CircuitError::Shape);
+    let model = CkksNoise::new(scheme);
+    let known = model.known(shape.input(), 0.0, f64::NEG_INFINITY).unwrap();
+    let refused = party.bootstrapping.noise_of_refined(&model, (known, 0), 1).unwrap_err();
+    assert_eq!(refused, CircuitError::Shape);
 }
 
 #[test]
@@ -196,13 +275,17 @@ fn bounds_hold_for_shapes_of_many_kinds() {
         BootstrapShape { gain_log2: 0, low: 2, base: 4, high: 4, ..base },
         BootstrapShape { gain_log2: 12, ..base },
         BootstrapShape { base: 5, low: 4, high: 5, gain_log2: 8, ..base },
+        // One slot, and two.
+        BootstrapShape { repeats_log2: 6, ..base },
+        BootstrapShape { repeats_log2: 5, to_slots: 3, to_coefficients: 1, ..*N16.shape() },
     ];
     for shape in shapes.map(|shape| BootstrapShape { degree: 128, ..shape }) {
         let party = party(&shape);
         let scheme = &party.owner.scheme;
         let model = CkksNoise::new(scheme);
         let mut draw = Draw::new();
-        for x in messages(&mut draw, scheme.slot_count()) {
+        for x in messages(&mut draw, shape.slots()) {
+            let x = repeated(&x, scheme);
             // Down through the segments as well.
             for level in [shape.input(), scheme.chain().top()] {
                 let a = party.owner.encrypt(&x, level);
@@ -254,8 +337,12 @@ fn twenty_in_a_row_add_no_more_than_twenty_times_the_error() {
 
 #[test]
 fn exactly_the_listed_keys_are_needed_at_exactly_their_levels() {
-    let shape = toy_shape(N16.shape(), 64);
-    let party = party(&shape);
+    keys_are_needed_at_their_levels(&toy_shape(N16.shape(), 64));
+    keys_are_needed_at_their_levels(&few_shape(N16.shape(), 64, 2));
+}
+
+fn keys_are_needed_at_their_levels(shape: &BootstrapShape) {
+    let party = party(shape);
     let (owner, scheme) = (&party.owner, &party.owner.scheme);
     let a = owner.encrypt(&Draw::new().complex(scheme.slot_count()), shape.input());
     let levels = party.bootstrapping.key_levels();

@@ -8,19 +8,20 @@ use super::candidates::{Demand, Drawn, ENCODING_BITS, allowed_log2, result_error
 use super::cost::{bootstrap, bootstrapped_work, switch};
 use super::error::ProgramError;
 use super::kind::SchemeKind;
-use super::lane::Lane;
+use super::lane::{Bounds, Lane};
 use super::place::{Boot, Rules, Schedule};
 use super::placed::{Body, PlacedCircuit};
 use super::plan::Plan;
 use crate::CircuitError;
 use crate::bootstrap::Bootstrapping;
 
-/// The plan of the set with the least memory that is precise enough.
+/// The plan of the set with the least memory that is precise enough, bootstrapping once or else twice. Sets for few slots are for vectors that fit into one ciphertext.
 ///
 /// # Errors
 /// [`ProgramError::Precision`] with the best bound there is; [`ProgramError::Circuit`].
 pub(super) fn plan(drawn: &Drawn, demand: &Demand) -> Result<Plan, ProgramError> {
     let mut sets = SETS.to_vec();
+    sets.retain(|set| set.shape().repeats_log2 == 0 || demand.length <= set.shape().slots());
     sets.sort_by_key(|set| set.memory_bytes());
     let mut refusal: Option<ProgramError> = None;
     for set in sets {
@@ -49,20 +50,20 @@ fn with(set: &'static BootstrapSet, drawn: &Drawn, demand: &Demand) -> Result<Pl
     let failed = |error: hush_ring::RingError| ProgramError::Circuit(error.into());
     let cpu = Cpu::detect().map_err(|error| failed(error.into()))?;
     let chain = set.chain().map_err(|source| ProgramError::Chain { scheme, source })?;
-    let lane = Lane::bootstrapped(set.shape(), &chain, cpu)?;
+    let mut lane = Lane::bootstrapped(set.shape(), &chain, cpu)?;
     if drawn.body.summed() > lane.slot_count() {
         return Err(ProgramError::Long { found: demand.length, max: lane.slot_count() });
     }
-    let circuit = placed(&lane, drawn)?;
-    let blocks = demand.length.div_ceil(lane.slot_count()).max(1) as f64;
-    let sums_log2 = if drawn.reading.aggregate.is_some() { blocks.log2() } else { 0.0 };
-    let bounds = lane.bounds(&circuit, sums_log2);
-    let mut bounds = bounds.map_err(|error| match error {
-        // Values are divided by a bound of theirs: what is larger is error.
-        CircuitError::Magnitude { .. } => ProgramError::Diverges,
-        error => error.into(),
-    })?;
-    bounds.error_log2 -= sums_log2;
+    let (circuit, bounds) = match bounded(&lane, drawn, demand) {
+        Ok(found) if found.1.error_log2 <= allowed_log2 => found,
+        found => match &mut lane {
+            Lane::Bootstrapped(own) if set.shape().repeats_log2 == 0 => {
+                own.refine();
+                bounded(&lane, drawn, demand)?
+            }
+            _ => found?,
+        },
+    };
     let room = bounds.margin_bits - ENCODING_BITS;
     if room < 0.0 {
         return Err(ProgramError::Noise { scheme, missing_bits: -room });
@@ -74,9 +75,24 @@ fn with(set: &'static BootstrapSet, drawn: &Drawn, demand: &Demand) -> Result<Pl
     }
     let Lane::Bootstrapped(own) = &lane else { return Err(CircuitError::Shape.into()) };
     let length = demand.length;
-    let work = bootstrapped_work(&drawn.body, &circuit.schedule, (&chain, own.bootstrapping()), length);
+    let work = bootstrapped_work(&drawn.body, &circuit.schedule, (&chain, own), length);
     let (inputs, lanes) = (drawn.inputs.clone(), vec![lane]);
     Ok(Plan { scheme, circuit, inputs, lanes, bounds, length, error: Some(error), work, set: Some(set) })
+}
+
+/// A circuit with its bootstrappings in a lane, and the bounds of its results.
+fn bounded(lane: &Lane, drawn: &Drawn, demand: &Demand) -> Result<(PlacedCircuit, Bounds), ProgramError> {
+    let circuit = placed(lane, drawn)?;
+    let blocks = demand.length.div_ceil(lane.slot_count()).max(1) as f64;
+    let sums_log2 = if drawn.reading.aggregate.is_some() { blocks.log2() } else { 0.0 };
+    let bounds = lane.bounds(&circuit, sums_log2);
+    let mut bounds = bounds.map_err(|error| match error {
+        // Values are divided by a bound of theirs: what is larger is error.
+        CircuitError::Magnitude { .. } => ProgramError::Diverges,
+        error => error.into(),
+    })?;
+    bounds.error_log2 -= sums_log2;
+    Ok((circuit, bounds))
 }
 
 /// A circuit with its bootstrappings in a lane.
@@ -92,7 +108,7 @@ pub(super) fn placed(lane: &Lane, drawn: &Drawn) -> Result<PlacedCircuit, Circui
     let boot = Boot {
         input: shape.input(),
         output: shape.output(),
-        cost: bootstrap(params, own.bootstrapping()),
+        cost: bootstrap(params, own),
         headroom_log2: own.bootstrapping().headroom_log2(),
         largest_up: Bootstrapping::LARGEST_UP,
     };

@@ -12,9 +12,9 @@ use hush_params::ChainParams;
 use hush_ring::Level;
 
 use super::kind::SchemeKind;
+use super::lane::BootstrappedLane;
 use super::place::Schedule;
 use super::placed::Body;
-use crate::bootstrap::Bootstrapping;
 
 /// Butterflies of a whole run over `length` values, in one lane.
 pub(super) fn work(scheme: SchemeKind, body: &Body, params: &ChainParams, length: usize) -> f64 {
@@ -54,23 +54,26 @@ pub(super) fn switch(params: &ChainParams, level: Level) -> f64 {
 }
 
 /// Transforms of a bootstrapping of one value with real slots: a key switch for each key, as if none were hoisted, and the products of the reduction.
-pub(super) fn bootstrap(params: &ChainParams, bootstrapping: &Bootstrapping) -> f64 {
+pub(super) fn bootstrap(params: &ChainParams, lane: &BootstrappedLane) -> f64 {
+    let bootstrapping = lane.bootstrapping();
     let keys = bootstrapping.key_levels();
     let rotations: f64 = keys.values().map(|&level| switch(params, level)).sum();
-    rotations + REDUCTION_PRODUCTS * switch(params, bootstrapping.shape().reduction())
+    let products = REDUCTION_PRODUCTS * switch(params, bootstrapping.shape().reduction());
+    f64::from(lane.passes()) * (rotations + products)
 }
 
 /// Butterflies of a run with bootstrapping over `length` values.
 pub(super) fn bootstrapped_work(
     body: &Body,
     schedule: &Schedule,
-    (params, bootstrapping): (&ChainParams, &Bootstrapping),
+    (params, lane): (&ChainParams, &BootstrappedLane),
     length: usize,
 ) -> f64 {
+    let bootstrapping = lane.bootstrapping();
     let degree = params.degree() as f64;
-    let blocks = (length as f64 / (degree / 2.0)).ceil();
+    let blocks = (length as f64 / bootstrapping.shape().slots() as f64).ceil();
     let products: f64 = body.product_levels(schedule).into_iter().map(|level| switch(params, level)).sum();
-    let raises = schedule.raises.len() as f64 * bootstrap(params, bootstrapping);
+    let raises = schedule.raises.len() as f64 * bootstrap(params, lane);
     let keys: f64 = bootstrapping.key_levels().values().map(|&level| 2.0 * switch(params, level)).sum();
     (blocks * (products + raises) + keys) * degree * degree.log2()
 }

@@ -41,12 +41,22 @@ pub enum Lane {
 pub struct BootstrappedLane {
     scheme: Ckks,
     bootstrapping: Bootstrapping,
+    /// Whether what a bootstrapping errs by is bootstrapped, too.
+    is_refined: bool,
 }
 
 impl BootstrappedLane {
     /// log2 of the scale of a level; 0 if there is none.
     pub(super) fn scale_log2(&self, level: Level) -> f64 {
         self.scheme.scale(level).map_or(0.0, |scale| scale.log2())
+    }
+
+    /// Bootstrappings of a value, one after the other: 2 where the error of the first is bootstrapped, too.
+    pub fn passes(&self) -> u32 {
+        1 + u32::from(self.is_refined)
+    }
+    pub(super) fn refine(&mut self) {
+        self.is_refined = true;
     }
 
     /// The bootstrapping, which lists the keys that it needs.
@@ -103,7 +113,7 @@ impl Lane {
     pub fn bootstrapped(shape: &BootstrapShape, chain: &ChainParams, cpu: Cpu) -> Result<Self, CircuitError> {
         let scheme = Bootstrapping::scheme(shape, chain, cpu)?;
         let bootstrapping = Bootstrapping::new(&scheme, shape)?;
-        Ok(Self::Bootstrapped(Box::new(BootstrappedLane { scheme, bootstrapping })))
+        Ok(Self::Bootstrapped(Box::new(BootstrappedLane { scheme, bootstrapping, is_refined: false })))
     }
 
     /// The chain.
@@ -120,7 +130,7 @@ impl Lane {
     pub fn slot_count(&self) -> usize {
         match self {
             Self::Ckks(scheme) => scheme.slot_count(),
-            Self::Bootstrapped(lane) => lane.scheme.slot_count(),
+            Self::Bootstrapped(lane) => lane.bootstrapping.shape().slots(),
             _ => self.chain().degree(),
         }
     }
@@ -165,9 +175,12 @@ impl Lane {
     /// again: zeros may be outside of the range that a circuit has bounds for, and one slot beyond its bounds spoils all.
     ///
     /// # Errors
-    /// [`CircuitError::Scheme`] for too many values, or values that do not fit.
+    /// [`CircuitError::Slot`] for too many values; [`CircuitError::Scheme`] for values that do not fit.
     pub fn encode(&self, circuit: &PlacedCircuit, values: &[Ratio]) -> Result<Poly<Coeff>, CircuitError> {
-        let level = self.input_level(circuit);
+        let (level, (found, max)) = (self.input_level(circuit), (values.len(), self.slot_count()));
+        if found > max {
+            return Err(CircuitError::Slot { found, max });
+        }
         let residues = |t: u64| -> Vec<i64> { values.iter().map(|v| centered(v.numerator(), t)).collect() };
         let doubles = || -> Vec<f64> {
             let mut values: Vec<f64> = values.iter().map(Ratio::to_f64).collect();
@@ -175,8 +188,9 @@ impl Lane {
             if let Some(period) = circuit.period() {
                 values = values.iter().copied().cycle().take(period.slots.max(values.len())).collect();
             }
-            let count = self.slot_count().max(values.len());
-            values.iter().copied().cycle().take(count).collect()
+            let own: Vec<f64> = values.iter().copied().cycle().take(max).collect();
+            // Few slots stand again and again in all that there are.
+            own.iter().copied().cycle().take(self.chain().degree() / 2).collect()
         };
         Ok(match self {
             Self::Bfv(scheme) => scheme.encode(&residues(scheme.encoder().t().value()), level)?,
@@ -250,8 +264,14 @@ impl Lane {
             }
             (Self::Bgv(_), PhaseMeaning::Scale(_)) => return Err(no_level()),
             (Self::Ckks(_) | Self::Bootstrapped(_), PhaseMeaning::Factor(_)) => return Err(no_level()),
-            (Self::Ckks(scheme), PhaseMeaning::Scale(scale)) => real_slots(scheme, phase, scale)?,
-            (Self::Bootstrapped(lane), PhaseMeaning::Scale(scale)) => real_slots(&lane.scheme, phase, scale)?,
+            (Self::Ckks(scheme), PhaseMeaning::Scale(scale)) => {
+                Slots::Approximate(real_slots(scheme, phase, scale)?)
+            }
+            (Self::Bootstrapped(lane), PhaseMeaning::Scale(scale)) => {
+                let mut slots = real_slots(&lane.scheme, phase, scale)?;
+                slots.truncate(self.slot_count());
+                Slots::Approximate(slots)
+            }
         })
     }
 
@@ -328,13 +348,10 @@ impl BootstrappedLane {
             Ok(scheme.level_down(&small, input)?)
         };
         let small = values.iter().map(small).collect::<Result<Vec<_>, CircuitError>>()?;
-        let up = common_up(values);
-        let raised = match small.as_slice() {
-            [a, b] => self.bootstrapping.apply_pair(scheme, ([a, b], up), keys)?.to_vec(),
-            all => {
-                let alone = all.iter().map(|a| self.bootstrapping.apply_small(scheme, (a, up), keys));
-                alone.collect::<Result<_, _>>()?
-            }
+        let small = (&small.iter().collect::<Vec<_>>()[..], common_up(values));
+        let raised = match self.is_refined {
+            true => self.bootstrapping.apply_refined(scheme, small, keys)?,
+            false => self.bootstrapping.apply_all(scheme, small, keys)?,
         };
         Ok(raised.iter().zip(values).map(|(a, (_, shift))| multiplied(machine, a, *shift)).collect())
     }
@@ -350,7 +367,10 @@ impl BootstrappedLane {
         // What it adds to the largest parts that there can be, of slots with two.
         let largest_log2 = f64::from(own.headroom_log2()) - f64::from(up) + 0.5;
         let exact = noise.known(input, largest_log2, f64::NEG_INFINITY)?;
-        let exact = own.noise_of_small(noise, (exact, up))?;
+        let exact = match self.is_refined {
+            true => own.noise_of_refined(noise, (exact, up), values.len())?,
+            false => own.noise_of_all(noise, (exact, up), values.len())?,
+        };
         let fresh = |value: &(Rc<TrackedNoise>, i32)| {
             let small = divided(machine, value, input)?;
             own.check(noise, &small.all.times(f64::from(up).exp2()))?;
@@ -383,9 +403,9 @@ fn real_bounds(machine: &Tracked<'_>, output: &TrackedNoise, (margin, sums_log2)
     }
 }
 
-fn real_slots(scheme: &Ckks, phase: &Poly<Coeff>, scale: f64) -> Result<Slots, CircuitError> {
+fn real_slots(scheme: &Ckks, phase: &Poly<Coeff>, scale: f64) -> Result<Vec<f64>, CircuitError> {
     let slots = scheme.decode(phase, RealScale::new(scale))?;
-    Ok(Slots::Approximate(slots.iter().map(|slot| slot.re).collect()))
+    Ok(slots.iter().map(|slot| slot.re).collect())
 }
 
 /// The integer nearest to zero with these residues modulo primes.

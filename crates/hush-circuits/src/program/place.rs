@@ -103,7 +103,7 @@ impl Schedule {
         let (levels, raised) = Search { steps, rules }.run()?;
         let output = levels.last().copied().unwrap_or(rules.least);
         let start = start(steps, &levels).unwrap_or(output);
-        let raises = paired(steps, &raised, |step| Raised {
+        let raises = paired(steps, (&raised, rules.boot.input), |step| Raised {
             step,
             from: levels[step],
             shift: shift(steps, step, &rules.boot),
@@ -142,24 +142,37 @@ fn least_before<S>(steps: &Steps<S>, step: usize, boot: &Boot) -> Level {
 }
 
 /// Bootstrappings in order: two at once where the first is not used before the second is there.
-fn paired<S>(steps: &Steps<S>, raised: &[bool], entry: impl Fn(usize) -> Raised) -> Vec<Raise> {
+fn paired<S>(
+    steps: &Steps<S>,
+    (raised, input): (&[bool], Level),
+    entry: impl Fn(usize) -> Raised,
+) -> Vec<Raise> {
     let mut first_uses = vec![usize::MAX; steps.ops.len()];
     for (place, op) in steps.ops.iter().enumerate().rev() {
         op.operands().into_iter().for_each(|operand| first_uses[operand] = place);
     }
     let mut raises: Vec<Raise> = Vec::new();
-    for step in (0..raised.len()).filter(|&step| raised[step]) {
-        match raises.last_mut() {
-            Some(last)
-                if last.steps.len() == 1 && last.steps.iter().all(|one| first_uses[one.step] > step) =>
-            {
-                last.after = step;
-                last.steps.push(entry(step));
-            }
-            _ => raises.push(Raise { after: step, steps: vec![entry(step)] }),
+    for own in (0..raised.len()).filter(|&step| raised[step]).map(entry) {
+        let waiting = raises.last_mut().filter(|last| last.steps.len() == 1);
+        let waiting = waiting.filter(|last| last.steps.iter().all(|one| first_uses[one.step] > own.step));
+        if let Some(last) = waiting
+            && let [Some(first), Some(second)] = [last.steps[0], own].map(|one| with_room(one, input))
+        {
+            *last = Raise { after: own.step, steps: vec![first, second] };
+        } else {
+            raises.push(Raise { after: own.step, steps: vec![own] });
         }
     }
     raises
+}
+
+/// A value that is bootstrapped in a pair, which doubles it: what has no room for that is divided by twice as much, if there is a level for it.
+fn with_room(one: Raised, input: Level) -> Option<Raised> {
+    match one.shift {
+        ..0 => Some(one),
+        0 if one.from <= input => None,
+        shift => Some(Raised { shift: shift + 1, ..one }),
+    }
 }
 
 struct Search<'a, S> {

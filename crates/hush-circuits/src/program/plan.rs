@@ -46,6 +46,13 @@ impl Plan {
     pub fn bootstrap_set(&self) -> Option<&'static BootstrapSet> {
         self.set
     }
+    /// Bootstrappings of a value, one after the other: 0 if the plan does not bootstrap.
+    pub fn passes(&self) -> u32 {
+        match self.lanes.first() {
+            Some(Lane::Bootstrapped(lane)) => lane.passes(),
+            _ => 0,
+        }
+    }
     /// Values in one ciphertext.
     pub fn slot_count(&self) -> usize {
         self.lanes.first().map_or(1, Lane::slot_count)
@@ -75,6 +82,7 @@ impl Plan {
         // A step may be watched undivided, divided and lowered.
         let steps = self.circuit.body.len() * self.lanes.len();
         let raised: usize = self.circuit.raises().iter().map(|raise| raise.steps.len()).sum();
+        let raised = raised * self.passes() as usize;
         let bounds = 3 * (steps + raised * BOUNDS) * self.block_count();
         let of_bounds = one + (bounds as f64).log2();
         // That the modulus is raised beyond its range.

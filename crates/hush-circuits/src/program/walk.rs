@@ -398,9 +398,11 @@ pub(super) fn multiplied<M: Machine<Scalar = f64>>(machine: &M, value: &M::Value
     machine.multiple(value, f64::from(shift.max(0)).exp2())
 }
 
-/// log2 of what values that are bootstrapped together are multiplied with on the way.
+/// log2 of what values that are bootstrapped together are multiplied with on the way. A pair is doubled at least: where one of its values is divided before, it is by twice as much
+/// as it had to be.
 pub(super) fn common_up<V>(values: &[(Rc<V>, i32)]) -> u32 {
-    values.iter().map(|(_, shift)| (-shift).max(0).unsigned_abs()).min().unwrap_or(0)
+    let least = values.iter().map(|(_, shift)| (-shift).max(0).unsigned_abs()).min().unwrap_or(0);
+    least.max(u32::from(values.len() == 2))
 }
 
 /// A level that a chain lacks.

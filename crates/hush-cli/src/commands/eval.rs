@@ -169,8 +169,12 @@ fn bootstrapped(account: &BootstrapAccount) -> String {
         (_, 0) => format!(", in turns {list}"),
         (_, more) => format!(", in turns {list} and {} more", grouped(more as u64)),
     };
+    let again = match account.passes {
+        2 => ", and what each errs by once more, for the precision",
+        _ => "",
+    };
     format!(
-        "{times}{blocks}{pairs}{turns}: the program takes {} levels one after the other, more than any chain has, and a bootstrapping gives {}",
+        "{times}{blocks}{pairs}{turns}{again}: the program takes {} levels one after the other, more than any chain has, and a bootstrapping gives {}",
         account.needed, account.levels
     )
 }
@@ -204,6 +208,7 @@ fn to_json(account: &EvalAccount) -> Value {
             "levels": bootstraps.levels,
             "count": bootstraps.count(),
             "blocks": bootstraps.blocks,
+            "passes": bootstraps.passes,
             "placed": bootstraps.placed.iter().map(|placed| json!({
                 "values": placed.values,
                 "turn": placed.turn,

@@ -9,7 +9,11 @@ fn names_say_what_sets_are() {
         let degree_log2 = shape.degree.trailing_zeros();
         let level = f64::from(shape.low) * f64::from(LARGE_BITS) / 3.0;
         let (q, p) = (chain.universe().len(), chain.special().len());
-        let name = format!("n{degree_log2}_boot{}x{}_q{q}p{p}_sec128_v1", shape.program, level.round());
+        let few = match shape.repeats_log2 {
+            0 => String::new(),
+            _ => format!("_s{}", shape.slots().ilog2()),
+        };
+        let name = format!("n{degree_log2}_boot{}x{}{few}_q{q}p{p}_sec128_v1", shape.program, level.round());
         assert_eq!((set.name(), usize::from(set.code())), (name.as_str(), place + 1));
         assert_eq!(chain.security_bits(), 128);
         assert_eq!(named(&name).unwrap(), *set);
@@ -25,7 +29,7 @@ fn names_say_what_sets_are() {
 #[test]
 fn divisions_are_of_the_size_that_was_asked_for_and_scales_stay_near_it() {
     let other = BootstrapShape { high: 4, program: 2, degree: 1 << 16, ..*N15.shape() };
-    for shape in [N16.shape(), N15.shape(), &other] {
+    for shape in SETS.map(BootstrapSet::shape).into_iter().chain([&other]) {
         let chain = ChainParams::new(shape.chain_spec().unwrap()).unwrap();
         let third = f64::from(LARGE_BITS) / 3.0;
         for level in 1..=shape.top().0 {
@@ -60,6 +64,10 @@ fn sparse_secrets_are_secure_by_the_estimates() {
         assert!(*found >= 128.0, "{}: {found}", set.name());
         let dense = DENSE_ESTIMATES.iter().find(|(name, _)| *name == set.name()).unwrap();
         assert!(dense.1 >= 128.0);
+        // Estimated were the primes of the sets for many slots.
+        let estimated = if set.shape().degree == N16.shape.degree { &N16 } else { &N15 };
+        let (own, known) = (set.chain().unwrap(), estimated.chain().unwrap());
+        assert_eq!((own.universe(), own.special()), (known.universe(), known.special()));
     }
 }
 
@@ -89,6 +97,8 @@ fn shapes_that_cannot_be_bootstrapped_with_have_no_chain() {
         BootstrapShape { base: 0, ..good },
         BootstrapShape { low: u32::MAX, ..good },
         BootstrapShape { base: 5, ..good },
+        BootstrapShape { repeats_log2: 15, ..good },
+        BootstrapShape { repeats_log2: 64, ..good },
         BootstrapShape { gain_log2: 13, ..good },
         BootstrapShape { gain_log2: 64, base: 3, low: 2, ..good },
     ];

@@ -3,6 +3,8 @@
 
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
+
 use hush_expr::{Expression, Interval, Ratio};
 use hush_keys::ChainSecret;
 use hush_params::ChainParams;
@@ -16,14 +18,21 @@ use crate::bootstrap::BootstrapKeys;
 
 /// A lane with the levels of the large set, or fewer.
 fn lane(program: u32) -> Lane {
-    let shape = BootstrapShape { degree: 256, program, to_coefficients: 2, to_slots: 2, ..*N16.shape() };
+    lane_of(BootstrapShape { degree: 256, program, to_coefficients: 2, to_slots: 2, ..*N16.shape() })
+}
+
+fn lane_of(shape: BootstrapShape) -> Lane {
     let chain = ChainParams::insecure_toy(shape.chain_spec().unwrap()).unwrap();
     Lane::bootstrapped(&shape, &chain, Cpu::detect().unwrap()).unwrap()
 }
 
 fn keys(lane: &Lane, secret: &ChainSecret) -> LaneKeys {
     let Lane::Bootstrapped(own) = lane else { panic!("a lane that bootstraps") };
-    let evaluation = secret.evaluation_keys_up_to(&own.bootstrapping().key_levels()).unwrap();
+    keys_up_to(&own.bootstrapping().key_levels(), secret)
+}
+
+fn keys_up_to(levels: &BTreeMap<usize, Level>, secret: &ChainSecret) -> LaneKeys {
+    let evaluation = secret.evaluation_keys_up_to(levels).unwrap();
     let encapsulation = secret.encapsulation_keys().unwrap();
     LaneKeys::Bootstrapping(Box::new(BootstrapKeys { evaluation, encapsulation }))
 }
@@ -120,9 +129,7 @@ fn what_is_deeper_than_the_chain_is_evaluated_within_its_bound() {
         assert!(bound < 0.02, "{text}: {bound:e}");
     }
     // Small primes, where a value at the end of its range is furthest off.
-    let shape = BootstrapShape { degree: 512, ..*N15.shape() };
-    let chain = ChainParams::insecure_toy(shape.chain_spec().unwrap()).unwrap();
-    let lane = Lane::bootstrapped(&shape, &chain, Cpu::detect().unwrap()).unwrap();
+    let lane = lane_of(BootstrapShape { degree: 512, ..*N15.shape() });
     let secret = ChainSecret::generate(lane.chain()).unwrap();
     let keys = self::keys(&lane, &secret);
     for (text, ranges) in [
@@ -159,23 +166,73 @@ fn means_inside_expressions_are_over_the_elements_alone() {
             60,
         ),
     ] {
-        let expression = Expression::parse(text).unwrap();
-        let vector = |&(low, high): &(f64, f64)| Vector {
-            unit: Ratio::one(),
-            range: Interval::new(Ratio::from_f64(low).unwrap(), Ratio::from_f64(high).unwrap()),
-            is_float: true,
-        };
-        let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
-        let drawn = drawn(&expression, &vectors, length).unwrap().pop().unwrap();
-        let circuit = placed(&lane, &drawn).unwrap();
-        let Lane::Bootstrapped(own) = &lane else { panic!("a lane that bootstraps") };
-        let levels = lane.key_levels(&circuit);
-        assert!(levels.len() >= own.bootstrapping().key_levels().len());
-        let evaluation = secret.evaluation_keys_up_to(&levels).unwrap();
-        let encapsulation = secret.encapsulation_keys().unwrap();
-        let keys = LaneKeys::Bootstrapping(Box::new(BootstrapKeys { evaluation, encapsulation }));
-        let (_, _, bound) = run(&lane, &secret, &keys, text, (&ranges, length));
+        let (_, _, bound) = run_with_sums(&lane, &secret, text, (&ranges, length));
         assert!(bound < 0.05, "{text}: {bound:e}");
+    }
+}
+
+/// [`run`] with the keys that sums of elements need as well.
+fn run_with_sums(
+    lane: &Lane,
+    secret: &ChainSecret,
+    text: &str,
+    (ranges, length): (&[(f64, f64)], usize),
+) -> (usize, f64, f64) {
+    let ratio = |value: f64| Ratio::from_f64(value).unwrap();
+    let vector = |&(low, high): &(f64, f64)| Vector {
+        unit: Ratio::one(),
+        range: Interval::new(ratio(low), ratio(high)),
+        is_float: true,
+    };
+    let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
+    let drawn = drawn(&Expression::parse(text).unwrap(), &vectors, length).unwrap().pop().unwrap();
+    let levels = lane.key_levels(&placed(lane, &drawn).unwrap());
+    run(lane, secret, &keys_up_to(&levels, secret), text, (ranges, length))
+}
+
+/// Where vectors stand in the slots again and again: as long as there are slots, shorter, and of no power of two.
+#[test]
+fn few_slots_compute_what_many_do() {
+    let shape = BootstrapShape { to_coefficients: 1, program: 5, repeats_log2: 3, ..*N16.shape() };
+    let lane = lane_of(BootstrapShape { degree: 256, to_slots: 2, ..shape });
+    assert_eq!(lane.slot_count(), 16);
+    let secret = ChainSecret::generate(lane.chain()).unwrap();
+    let unit = (-1.0, 1.0);
+    for (text, ranges, length, least) in [
+        ("repeat(20, z := x, z^2/2 + y/4)", vec![unit, unit], 16, 3),
+        ("repeat(12, z := x, z^2/200 - 30)", vec![(-90.0, 90.0)], 1, 2),
+        ("repeat(15, a := x, b := y, (a + b)/2, a*b)", vec![(0.1, 1.0), (0.1, 1.0)], 5, 2),
+        ("repeat(12, w := 0, w - mean((w*x - y)*x))", vec![(0.5, 1.0), (0.0, 1.0)], 11, 2),
+        ("x*mean(x*y) + sum(y)/100", vec![unit, (0.5, 1.0)], 16, 0),
+    ] {
+        let (raised, _, bound) = run_with_sums(&lane, &secret, text, (&ranges, length));
+        assert!(raised >= least && bound < 0.02, "{text}: {raised} bootstrappings, {bound:e}");
+    }
+    let expression = Expression::parse("x*x").unwrap();
+    let vector =
+        Vector { unit: Ratio::one(), range: Interval::new(Ratio::zero(), Ratio::one()), is_float: true };
+    let drawn = drawn(&expression, &[vector], 16).unwrap().pop().unwrap();
+    let long = lane.encode(&placed(&lane, &drawn).unwrap(), &vec![Ratio::one(); 17]);
+    assert_eq!(long.err(), Some(CircuitError::Slot { found: 17, max: 16 }));
+}
+
+/// Values that are bootstrapped twice are nearer: alone, in pairs, and with sums of elements.
+#[test]
+fn programs_that_bootstrap_twice_are_more_precise() {
+    let (plain, mut refined) = (lane(4), lane(4));
+    let Lane::Bootstrapped(own) = &mut refined else { panic!("a lane that bootstraps") };
+    own.refine();
+    assert_eq!(own.passes(), 2);
+    let secret = ChainSecret::generate(plain.chain()).unwrap();
+    for (text, ranges, length) in [
+        ("repeat(12, z := x, z*y)", vec![(-1.0, 1.0), (0.98, 1.0)], 128),
+        ("repeat(9, a := x, b := y, (a + b)/2, a*b)", vec![(0.1, 1.0), (0.1, 1.0)], 100),
+        ("repeat(9, a := x, b := y, (a + b)/2 - 3, a*b/16)", vec![(-3.5, 1.0), (0.1, 3.5)], 100),
+        ("repeat(10, w := 0, w - mean((w*x - y)*x))", vec![(0.5, 1.0), (0.0, 1.0)], 7),
+    ] {
+        let (raised, _, once) = run_with_sums(&plain, &secret, text, (&ranges, length));
+        let (again, _, twice) = run_with_sums(&refined, &secret, text, (&ranges, length));
+        assert!(raised > 0 && raised == again && twice < once / 8.0, "{text}: {raised}, {once:e}, {twice:e}");
     }
 }
 

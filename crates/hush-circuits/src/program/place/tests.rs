@@ -200,16 +200,26 @@ fn what_can_wait_for_another_is_bootstrapped_with_it() {
     }
     ops.push(Op::Product(24, 25));
     let count = ops.len();
-    let steps = Steps {
-        ops,
-        magnitudes_log2: vec![0.0; count],
-        turns: Vec::new(),
-        turn_starts: Vec::new(),
-        is_rounded: true,
-        period: None,
-    };
     let rules = Rules { least: Level(0), boot: BOOT, cost: &|_| 1.0, rotations: 0 };
-    let schedule = Schedule::cheapest(&steps, &rules).unwrap();
-    check_levels(&steps, &schedule);
-    assert!(schedule.raises.iter().any(|raise| raise.steps.len() == 2), "{:?}", schedule.raises);
+    let pairs_of = |magnitude_log2: f64| {
+        let steps = Steps {
+            ops: ops.clone(),
+            magnitudes_log2: vec![magnitude_log2; count],
+            turns: Vec::new(),
+            turn_starts: Vec::new(),
+            is_rounded: true,
+            period: None,
+        };
+        let schedule = Schedule::cheapest(&steps, &rules).unwrap();
+        check_levels(&steps, &schedule);
+        let pairs = schedule.raises.into_iter().filter(|raise| raise.steps.len() == 2);
+        pairs.flat_map(|pair| pair.steps).collect::<Vec<_>>()
+    };
+    assert_eq!(BOOT.headroom_log2, 0);
+    // As large as they may be there is no room to double them, unless they have a level to be divided on.
+    assert!(pairs_of(0.0).iter().all(|one| one.shift == 1 && one.from > BOOT.input));
+    for (magnitude_log2, shift) in [(-1.0, -1), (3.0, 4)] {
+        let pairs = pairs_of(magnitude_log2);
+        assert!(!pairs.is_empty() && pairs.iter().all(|one| one.shift == shift), "{pairs:?}");
+    }
 }
