@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::path::Path;
 use object_store::signer::Signer;
-use object_store::{Error as StoreError, ObjectStore, RetryConfig};
+use object_store::{ClientConfigKey, Error as StoreError, ObjectStore, RetryConfig};
 
 use super::cloud::{CloudStore, S3Versions};
 use super::earlier::EarlierContents;
@@ -138,7 +138,10 @@ pub(crate) fn open(scheme: StoreScheme, bucket: &str, prefix: &str) -> Result<Bu
         }
         StoreScheme::Gs => {
             let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry);
-            builder.build().map(shared)
+            // This client alone would send its token over any line, and the file of an account may name an address as well.
+            let plain = GoogleConfigKey::Client(ClientConfigKey::AllowHttp);
+            let is_allowed = is_true("GOOGLE_ALLOW_HTTP").to_string();
+            builder.with_config(plain, is_allowed).build().map(shared)
         }
         StoreScheme::Az => {
             let builder = MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(retry);
@@ -179,13 +182,21 @@ fn require_transport(scheme: StoreScheme) -> Result<(), StoreFault> {
             "AZURE_ALLOW_HTTP",
             "the endpoint begins with http:// and AZURE_ALLOW_HTTP is not true",
         ),
-        StoreScheme::Gs => return Ok(()),
+        StoreScheme::Gs => (
+            &["GOOGLE_BASE_URL"],
+            "GOOGLE_ALLOW_HTTP",
+            "the endpoint begins with http:// and GOOGLE_ALLOW_HTTP is not true",
+        ),
     };
-    let set = |name: &str| std::env::var(name).ok();
-    let is_plain = endpoints.iter().find_map(|name| set(name)).is_some_and(|url| url.starts_with("http://"));
-    let is_allowed = set(allowed)
-        .is_some_and(|value| ["1", "true", "on", "yes", "y"].contains(&value.to_lowercase().as_str()));
-    if is_plain && !is_allowed { Err(StoreFault::Settings { what }) } else { Ok(()) }
+    let endpoint = endpoints.iter().find_map(|name| std::env::var(name).ok());
+    let is_plain = endpoint.is_some_and(|url| url.to_lowercase().starts_with("http://"));
+    if is_plain && !is_true(allowed) { Err(StoreFault::Settings { what }) } else { Ok(()) }
+}
+
+/// Whether a setting says yes, as the clients of stores read it.
+fn is_true(name: &str) -> bool {
+    let value = std::env::var(name).unwrap_or_default().to_lowercase();
+    ["1", "true", "on", "yes", "y"].contains(&value.as_str())
 }
 
 /// What is wrong with the settings, without their values, which the client's own words may repeat.
