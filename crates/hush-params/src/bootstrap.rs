@@ -272,7 +272,7 @@ pub const N16_FEW: BootstrapSet = BootstrapSet {
     name: "n16_boot13x46_s8_q30p7_sec128_v1",
     code: 3,
     shape: BootstrapShape { to_coefficients: 1, program: 13, to_slots: 2, repeats_log2: 7, ..N16.shape },
-    memory_mb: 11_000,
+    memory_mb: 9_500,
 };
 
 /// 2^14 complex slots, 3 levels of 30.67 bits: half the memory and less than half the time, to half as many bits.
@@ -299,7 +299,7 @@ pub const N15_FEW: BootstrapSet = BootstrapSet {
     name: "n15_boot4x31_s8_q15p4_sec128_v1",
     code: 4,
     shape: BootstrapShape { to_coefficients: 1, program: 4, repeats_log2: 6, ..N15.shape },
-    memory_mb: 3_500,
+    memory_mb: 2_300,
 };
 
 /// All sets, by their codes.
