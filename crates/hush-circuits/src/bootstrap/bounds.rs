@@ -6,8 +6,8 @@
 //!
 //! * *to coefficients*: rounded matrices, key switches and divisions. A factor with `D` diagonals is `√(D/2)` times a unitary map, so that in units of the
 //!   coefficients that come out a sum of `D` roundings counts `√D` times, and an error of its input `√2` times at most;
-//! * *raising*: two key switches, on coefficients; and where slots repeat those of the sum over rotations. The error of one stands in `g` coefficients, of which all but one are cleared
-//!   by what comes after, and the others are as many times larger: each counts half as much as the one before, so that all together count less than one;
+//! * *raising*: two key switches, on coefficients; and where slots repeat, those of the sum over rotations. What the `k`-th of them adds is `2^-k` of what it would be beside a single
+//!   message, and stands in `2^k` times as many coefficients. So its variance is half of that of the one before, and all together have less than that of one key switch;
 //! * *to slots*: the same as to coefficients, with values up to `RANGE` on the way: `(ε·v + I)`;
 //! * *reduction*: the polynomial and the doublings, run on bounds, and divided by `c·2π·ε`, since that is what they make of a value. A slot has two such parts;
 //! * the sine instead of the identity, `(2π·ε·v)²/6` of a value at most, the polynomial instead of the cosine near an integer, and the rounding of coefficients to doubles.
