@@ -149,7 +149,8 @@ fn eval(error: &EvalError) -> Vec<Remedy> {
         EvalError::Program(source) => program(source),
         EvalError::Serve(_) => vec!["this is a bug: please report it with the expression".into()],
         EvalError::Memory { .. } => {
-            let smaller = "a precision above 0.02, or vectors of at most 256 values, for which a smaller set will do";
+            let smaller =
+                "a precision above 0.02, or vectors of at most 256 values, for which a smaller set will do";
             vec![Remedy::MoreMemory, "fewer repetitions".into(), smaller.into()]
         }
         EvalError::Slow { .. } => {
