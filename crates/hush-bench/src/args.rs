@@ -196,6 +196,18 @@ pub(crate) struct Bootstraps {
     /// CKKS: names of the parameter sets, separated by commas; those that there is memory for if none is named
     #[arg(long, value_delimiter = ',', value_name = "NAME,NAME")]
     pub(crate) sets: Vec<String>,
+    /// Measure tfhe-rs or Lattigo as well, on one thread: an adapter is built, which downloads the library
+    #[arg(long)]
+    pub(crate) peers: bool,
+    /// Go command that builds the adapter to Lattigo
+    #[arg(long, default_value = "go", env = "HUSH_GO")]
+    pub(crate) go: String,
+    /// Cargo command that builds the adapter to tfhe-rs
+    #[arg(long, default_value = "cargo", env = "HUSH_CARGO")]
+    pub(crate) cargo: String,
+    /// Keep what is built of the adapters in this directory (default: a temporary one)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) build: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::BenchError;
 use crate::aligned::{align, figure_text};
+use crate::beside::{Operations, Tools};
 use crate::split_table::median;
 use crate::synthetic::mix;
 
@@ -32,6 +33,8 @@ pub struct Options {
     pub repeat: u32,
     /// Threads of batches. One alone takes one.
     pub threads: usize,
+    /// How tfhe-rs is reached, if it is to be measured as well.
+    pub beside: Option<Tools>,
 }
 
 /// What was measured.
@@ -53,6 +56,8 @@ pub struct Case {
     pub in_batch_ms: f64,
     /// Whether all results are those in the clear.
     pub is_exact: bool,
+    /// Median milliseconds of the same in tfhe-rs alone, on one thread, where it was measured.
+    pub tfhe_rs_ms: Option<f64>,
 }
 
 /// Both sides of a parameter set.
@@ -76,8 +81,9 @@ impl Sides {
 /// Measures all operations.
 ///
 /// # Errors
-/// Encryption or a thread pool refuses.
+/// Encryption or a thread pool refuses; the adapter to tfhe-rs cannot be built, or fails.
 pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
+    let adapter = options.beside.as_ref().map(Tools::tfhe_rs).transpose()?;
     let mut cases = Vec::new();
     for set in MESSAGES {
         let sides = Sides::new(set)?;
@@ -98,6 +104,13 @@ pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
                 continue;
             }
             cases.push(integer_case(options, &integers, &format!("{name}, {bits} bits"), *bits, steps)?);
+        }
+    }
+    if let Some(adapter) = adapter {
+        let bits = options.bits.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let found: Operations = adapter.run(&[options.repeat.max(1).to_string(), bits])?;
+        for case in &mut cases {
+            case.tfhe_rs_ms = found.ms.get(&case.name).copied();
         }
     }
     Ok(cases)
@@ -163,6 +176,7 @@ fn case(
         in_four_ms,
         in_batch_ms,
         is_exact,
+        tfhe_rs_ms: None,
     })
 }
 
@@ -284,9 +298,14 @@ fn integer_case(
 /// The report as text.
 pub fn text(options: &Options, cases: &[Case]) -> String {
     let heads = ["", "bootstrappings", "wrong", "ms alone", "ms in fours", "ms in batches", "results"];
-    let mut lines = vec![heads.map(str::to_owned).to_vec()];
+    let has_peer = options.beside.is_some();
+    let peer_heads = ["ms, tfhe-rs alone", "times ours, alone", "in fours"].into_iter().filter(|_| has_peer);
+    let mut lines = vec![heads.into_iter().chain(peer_heads).map(str::to_owned).collect::<Vec<_>>()];
     for case in cases {
-        lines.push(vec![
+        let times = |ours: f64| case.tfhe_rs_ms.map(|peer| format!("{:.2}", peer / ours));
+        let peer = [case.tfhe_rs_ms.map(figure_text), times(case.alone_ms), times(case.in_four_ms)];
+        let peer = peer.into_iter().filter(|_| has_peer).map(|text| text.unwrap_or_else(|| "-".to_owned()));
+        let mut line = vec![
             case.name.clone(),
             case.bootstraps.to_string(),
             format!("2^{:.0}", case.chance_log2.ceil()),
@@ -294,13 +313,21 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
             figure_text(case.in_four_ms),
             figure_text(case.in_batch_ms),
             if case.is_exact { "exact" } else { "WRONG" }.to_owned(),
-        ]);
+        ];
+        line.extend(peer);
+        lines.push(line);
     }
+    let peer = match has_peer {
+        true => {
+            "\ntfhe-rs 1.8.2: PARAM_MESSAGE_2_CARRY_2_KS_PBS, gates PARAMETERS_ERROR_PROB_2_POW_MINUS_165; one thread, in a process of its own, results checked."
+        }
+        false => "",
+    };
     format!(
         "Bootstraps: TFHE, {} threads, seed {}\n\n{}\n\
          Alone and in fours: one thread; in batches: four for each of {} threads, times for one of them.\n\
          Wrong: a bound on the chance that one bootstrapping gives another result. Integers: {}; gates: {}; wide look-ups: {}.\n\
-         Times: medians of {}, of the server; for integers from bytes to bytes.",
+         Times: medians of {}, of the server; for integers from bytes to bytes.{peer}",
         options.threads,
         options.seed,
         align(&lines),
@@ -318,10 +345,18 @@ mod tests {
 
     #[test]
     fn results_are_exact() {
-        let options = Options { bits: vec![8], seed: 7, repeat: 1, threads: 1 };
-        let cases = run(&options).unwrap();
+        let mut options = Options { bits: vec![8], seed: 7, repeat: 1, threads: 1, beside: None };
+        let mut cases = run(&options).unwrap();
         assert!(wrong(&cases) == 0 && cases.len() == 18, "{cases:?}");
-        let text = text(&options, &cases);
-        assert!(text.contains("order, 8 bits") && text.contains("wide look-up of 13 bits"), "{text}");
+        let alone = text(&options, &cases);
+        assert!(alone.contains("order, 8 bits") && alone.contains("wide look-up of 13 bits"), "{alone}");
+        assert!(!alone.contains("tfhe-rs"), "{alone}");
+        // Beside a library that takes twice as long for one operation, and has no other.
+        options.beside = Some(Tools { go: String::new(), cargo: String::new(), build: None });
+        let nand = cases.iter_mut().find(|case| case.name == "NAND").unwrap();
+        nand.tfhe_rs_ms = Some(2.0 * nand.alone_ms);
+        let beside = text(&options, &cases);
+        let line = |name: &str| beside.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        assert!(line("NAND").contains(" 2.00 ") && line("order, 8 bits").ends_with('-'), "{beside}");
     }
 }

@@ -14,6 +14,7 @@ pub mod analytics;
 pub mod appends;
 mod axis;
 mod bars;
+pub mod beside;
 pub mod bootstraps;
 pub mod compactions;
 pub mod conditions;

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::BenchError;
 use crate::aligned::{align, figure_text};
+use crate::beside::{Slots, Tools};
 use crate::split_table::median;
 use crate::synthetic::mix;
 
@@ -27,6 +28,8 @@ pub struct Options {
     pub repeat: u32,
     /// Threads of the column that takes several.
     pub threads: usize,
+    /// How Lattigo is reached, if it is to be measured as well.
+    pub beside: Option<Tools>,
 }
 
 /// What was measured.
@@ -36,6 +39,8 @@ pub struct Report {
     pub cases: Vec<Case>,
     /// Sets that were left out, and why.
     pub left_out: Vec<String>,
+    /// Lattigo, where it was measured.
+    pub lattigo: Option<Slots>,
 }
 
 /// One parameter set.
@@ -87,9 +92,10 @@ pub fn wrong(report: &Report) -> usize {
 /// Measures the sets.
 ///
 /// # Errors
-/// An unknown set; encryption or a thread pool refuses.
+/// An unknown set; encryption or a thread pool refuses; the adapter to Lattigo cannot be built, or fails.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
-    let mut report = Report { cases: Vec::new(), left_out: Vec::new() };
+    let adapter = options.beside.as_ref().map(Tools::lattigo).transpose()?;
+    let mut report = Report { cases: Vec::new(), left_out: Vec::new(), lattigo: None };
     for set in chosen(&options.sets)? {
         let (needed, free) = (set.memory_bytes(), hush_system::memory::available_bytes());
         if let Some(free) = free.filter(|&free| free < needed) {
@@ -102,6 +108,9 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
             continue;
         }
         report.cases.push(case(options, set)?);
+    }
+    if let Some(adapter) = adapter {
+        report.lattigo = Some(adapter.run(&[options.repeat.max(1).to_string()])?);
     }
     Ok(report)
 }
@@ -314,9 +323,28 @@ pub fn text(options: &Options, report: &Report) -> String {
             gigabytes(case.matrix_bytes),
         ]);
     }
+    if let Some(peer) = &report.lattigo {
+        let mut line = vec![
+            peer.library.clone(),
+            format!("2^{}", peer.slots_log2),
+            format!("{} x {:.1} bits", peer.levels, peer.level_bits),
+            figure_text(peer.ms),
+        ];
+        line.resize(7, "-".to_owned());
+        line.push(format!("2^{:.1}", peer.random_log2.max(peer.extreme_log2)));
+        line.resize(lines[0].len() - 2, "-".to_owned());
+        line.extend([format!("in {:.0} s", peer.keys_s), "-".to_owned()]);
+        lines.push(line);
+    }
     let mut text = format!("Bootstraps: CKKS, seed {}\n\n{}", options.seed, align(&lines));
     for set in &report.left_out {
         text.push_str(&format!("\nLeft out: {set}."));
+    }
+    if let Some(peer) = &report.lattigo {
+        text.push_str(&format!(
+            "\n{}: {}, log2 QP = {:.0}, keys on one thread; the largest error of random slots 2^{:.1}, of extreme ones 2^{:.1}.",
+            peer.library, peer.params, peer.log_qp, peer.random_log2, peer.extreme_log2
+        ));
     }
     text.push_str(&format!(
         "\nTimes: medians of {}, of the server, on one thread but where it says otherwise; keys with matrices, on {threads}.\n\
@@ -339,14 +367,28 @@ mod tests {
         let unknown = chosen(&["n14".to_owned()]).err().unwrap().to_string();
         assert!(unknown.contains("n14") && names.iter().all(|name| unknown.contains(name)), "{unknown}");
         let left_out = vec!["n16: needs 13.0 GB, 2.0 GB are free".to_owned()];
-        let options = Options { sets: Vec::new(), seed: 1, repeat: 1, threads: 2 };
-        let text = text(&options, &Report { cases: Vec::new(), left_out });
+        let options = Options { sets: Vec::new(), seed: 1, repeat: 1, threads: 2, beside: None };
+        let peer = Slots {
+            library: "Lattigo 9".to_owned(),
+            params: "P".to_owned(),
+            slots_log2: 15,
+            levels: 9,
+            level_bits: 40.0,
+            log_qp: 1546.0,
+            keys_s: 40.0,
+            ms: 12_345.0,
+            random_log2: -24.0,
+            extreme_log2: -13.0,
+        };
+        let report = Report { cases: Vec::new(), left_out, lattigo: Some(peer) };
+        let text = text(&options, &report);
         assert!(text.contains("Left out: n16") && text.contains("2^-132"), "{text}");
+        assert!(text.contains("9 x 40.0 bits") && text.contains("random slots 2^-24.0"), "{text}");
     }
 
     #[test]
     fn messages_are_within_what_bootstrapping_takes_and_reach_its_ends() {
-        let options = Options { sets: Vec::new(), seed: 3, repeat: 1, threads: 1 };
+        let options = Options { sets: Vec::new(), seed: 3, repeat: 1, threads: 1, beside: None };
         let all = messages(&options, 64);
         assert_eq!(all.len(), 5);
         assert!(all.iter().flatten().all(|z| z.re.abs() <= 1.0 && z.im.abs() <= 1.0));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What arguments ask of the benchmarks.
 
+use hush_bench::beside::Tools;
 use hush_bench::{
     analytics, appends, bootstraps, compactions, conditions, cubes, deletions, edge_grid, encryption, joins,
     libraries, predictions, products, runs, slot_bootstraps, split_table, tpch,
@@ -39,13 +40,19 @@ impl Bootstraps {
     pub(crate) fn options(&self, threads: usize) -> bootstraps::Options {
         let Asking { seed, repeat, .. } = self.asking;
         let bits = if self.bits.is_empty() { vec![8, 16, 32, 64] } else { self.bits.clone() };
-        bootstraps::Options { bits, seed, repeat, threads }
+        bootstraps::Options { bits, seed, repeat, threads, beside: self.beside() }
     }
 
     /// The same for the benchmark of CKKS.
     pub(crate) fn slot_options(&self, threads: usize) -> slot_bootstraps::Options {
         let Asking { seed, repeat, .. } = self.asking;
-        slot_bootstraps::Options { sets: self.sets.clone(), seed, repeat, threads }
+        slot_bootstraps::Options { sets: self.sets.clone(), seed, repeat, threads, beside: self.beside() }
+    }
+
+    /// How peers are reached, if they are asked for.
+    fn beside(&self) -> Option<Tools> {
+        let tools = || Tools { go: self.go.clone(), cargo: self.cargo.clone(), build: self.build.clone() };
+        self.peers.then(tools)
     }
 }
 
