@@ -206,7 +206,7 @@ pub(crate) struct Bootstraps {
     #[arg(long, default_value = "cargo", env = "HUSH_CARGO")]
     pub(crate) cargo: String,
     /// Keep what is built of the adapters in this directory (default: a temporary one)
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "peers")]
     pub(crate) build: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) asking: Asking,

@@ -109,9 +109,14 @@ impl Tools {
         files: &[(&str, &str)],
         command: impl Fn(&Path) -> (Command, PathBuf),
     ) -> Result<Adapter, BenchError> {
-        let temporary = if self.build.is_some() { None } else { Some(tempfile::tempdir()?) };
-        let place = self.build.as_deref().or(temporary.as_ref().map(tempfile::TempDir::path));
-        let directory = write(&place.unwrap_or(Path::new(".")).join(format!("{library}-bootstraps")), files)?;
+        let (place, temporary) = match &self.build {
+            Some(place) => (place.clone(), None),
+            None => {
+                let temporary = tempfile::tempdir()?;
+                (temporary.path().to_owned(), Some(temporary))
+            }
+        };
+        let directory = write(&place.join(format!("{library}-bootstraps")), files)?;
         let (build, program) = command(&directory);
         let failed =
             |message| BenchError::Child { what: format!("building the adapter to {library}"), message };

@@ -37,6 +37,17 @@ fn keys_up_to(levels: &BTreeMap<usize, Level>, secret: &ChainSecret) -> LaneKeys
     LaneKeys::Bootstrapping(Box::new(BootstrapKeys { evaluation, encapsulation }))
 }
 
+/// Vectors of doubles with these ranges.
+fn vectors_of(ranges: &[(f64, f64)]) -> Vec<Vector> {
+    let ratio = |value: f64| Ratio::from_f64(value).unwrap();
+    let vector = |&(low, high): &(f64, f64)| Vector {
+        unit: Ratio::one(),
+        range: Interval::new(ratio(low), ratio(high)),
+        is_float: true,
+    };
+    ranges.iter().map(vector).collect()
+}
+
 /// Bootstrappings, the largest error, and its bound.
 fn run(
     lane: &Lane,
@@ -49,12 +60,7 @@ fn run(
     let mut draw = Draw::new();
     let columns: Vec<Vec<f64>> = ranges.iter().map(|&(low, high)| draw.reals(length, low, high)).collect();
     let ratio = |value: f64| Ratio::from_f64(value).unwrap();
-    let vector = |&(low, high): &(f64, f64)| Vector {
-        unit: Ratio::one(),
-        range: Interval::new(ratio(low), ratio(high)),
-        is_float: true,
-    };
-    let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
+    let vectors = vectors_of(ranges);
     let drawn = drawn(&expression, &vectors, length).unwrap().pop().unwrap();
     let circuit = placed(lane, &drawn).unwrap();
     let bounds = lane.bounds(&circuit, 0.0).unwrap();
@@ -178,13 +184,7 @@ fn run_with_sums(
     text: &str,
     (ranges, length): (&[(f64, f64)], usize),
 ) -> (usize, f64, f64) {
-    let ratio = |value: f64| Ratio::from_f64(value).unwrap();
-    let vector = |&(low, high): &(f64, f64)| Vector {
-        unit: Ratio::one(),
-        range: Interval::new(ratio(low), ratio(high)),
-        is_float: true,
-    };
-    let vectors: Vec<Vector> = ranges.iter().map(vector).collect();
+    let vectors = vectors_of(ranges);
     let drawn = drawn(&Expression::parse(text).unwrap(), &vectors, length).unwrap().pop().unwrap();
     let levels = lane.key_levels(&placed(lane, &drawn).unwrap());
     run(lane, secret, &keys_up_to(&levels, secret), text, (ranges, length))
