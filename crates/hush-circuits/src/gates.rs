@@ -16,7 +16,9 @@ mod used;
 
 use hush_expr::{Expression, Function, Ratio};
 use hush_tfhe::integer::Program;
+use num_bigint::BigInt;
 
+use crate::bridge::Bridge;
 use crate::program::{ProgramError, Vector};
 
 use build::Builder;
@@ -33,22 +35,49 @@ pub struct GatePlan {
     is_mean: bool,
 }
 
+/// A value that comes from slots, as an integer from 0 on: [`crate::bridge`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bridged {
+    /// The value that 1 stands for, beyond the offset.
+    pub factor: Ratio,
+    /// The value that 0 stands for.
+    pub offset: Ratio,
+    /// The largest integer.
+    pub most: BigInt,
+}
+
+impl Bridged {
+    /// What a bridge gives.
+    pub fn of(bridge: &Bridge<'_>) -> Self {
+        let (circuit, low) = (bridge.plan().circuit(), bridge.low());
+        let length = if bridge.is_one_value() { bridge.plan().length() } else { 1 };
+        let of = |output: BigInt| circuit.result(&Ratio::from(output), length);
+        let offset = of(low.clone());
+        let factor = &of(low + 1) - &offset;
+        Self { factor, offset, most: bridge.most().clone() }
+    }
+}
+
 impl GatePlan {
-    /// The program of an expression on vectors of so many values, in the order of [`Expression::names`].
+    /// The program of an expression on vectors of so many values, in the order of [`Expression::names`]: the last names are those of values from slots, which the program has as vectors behind the others.
     ///
     /// # Errors
     /// [`ProgramError::Expression`]; [`ProgramError::WideInteger`] for integers of more than 64 bits on the way; [`ProgramError::Approximate`] for vectors that are approximate by their
     /// type.
-    pub fn of(expression: &Expression, vectors: &[Vector], length: usize) -> Result<Self, ProgramError> {
+    pub fn of(
+        expression: &Expression,
+        (vectors, bridged): (&[Vector], &[Bridged]),
+        length: usize,
+    ) -> Result<Self, ProgramError> {
         if vectors.iter().any(|vector| vector.is_float) {
             return Err(ProgramError::Approximate);
         }
         expression.expect_whole_functions()?;
-        let mut builder = Builder::new(vectors, true);
+        let mut builder = Builder::new((vectors, bridged), true);
         let mut result = expression.fold(&mut builder)?;
         if let Value::Constant(_) = result {
             // Bounds decide all of it. That is what an evaluation is to find out.
-            builder = Builder::new(vectors, false);
+            builder = Builder::new((vectors, bridged), false);
             result = expression.fold(&mut builder)?;
         }
         let Value::Sum(sum) = result else { return Err(hush_expr::ExprError::Constant.into()) };
@@ -73,11 +102,11 @@ impl GatePlan {
 
     /// The result that an integer stands for: of one element, or of the sum over `length` elements.
     pub fn result(&self, integer: i128, length: usize) -> Ratio {
-        let scaled = &Ratio::from(num_bigint::BigInt::from(integer)) * &self.unit;
+        let scaled = &Ratio::from(BigInt::from(integer)) * &self.unit;
         if !self.program.is_summed() {
             return &scaled + &self.constant;
         }
-        let count = Ratio::from(num_bigint::BigInt::from(length.max(1)));
+        let count = Ratio::from(BigInt::from(length.max(1)));
         let sum = &scaled + &(&self.constant * &count);
         match count.recip() {
             Some(share) if self.is_mean => &sum * &share,

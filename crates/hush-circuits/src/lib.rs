@@ -11,6 +11,8 @@
 //!   polynomial     Paterson-Stockmeyer, Chebyshev basis                    CKKS, BGV, BFV
 //!   linear         matrices on rows, baby steps and giant steps            CKKS, BGV, BFV
 //!   sums           sums of slots, masks                                    CKKS, BGV, BFV
+//!   bridge         from slots to encrypted digits                          BGV, BFV, TFHE
+//!   gates          programs of expressions on encrypted digits             TFHE
 //!   program        circuits of expressions, with parameters chosen          CKKS, BGV, BFV
 //!   noise          what each of them does to noise
 //!        │
@@ -28,6 +30,7 @@
 
 pub mod approximate;
 pub mod bootstrap;
+pub mod bridge;
 mod error;
 pub mod gates;
 pub mod linear;

@@ -111,7 +111,7 @@ fn check(text: &str, scheme: Option<SchemeKind>, precision: Option<f64>, columns
     let expression = Expression::parse(text).unwrap();
     let columns = &columns[..expression.names().len()];
     let vectors: Vec<Vector> = columns.iter().map(Column::vector).collect();
-    let demand = Demand { length: columns[0].values.len(), scheme, precision };
+    let demand = Demand { length: columns[0].values.len(), scheme, precision, is_bridged: false };
     let plan = Plan::choose(&expression, &vectors, &demand).unwrap_or_else(|error| panic!("{text}: {error}"));
     assert!(plan.margin_bits() >= 0.0 && plan.failure_log2() < -100.0, "{text}");
     let (found, expected) =
@@ -201,7 +201,7 @@ fn endless_growth_is_refused_in_every_scheme() {
         for &scheme in schemes {
             let expression = Expression::parse(text).unwrap();
             let vectors = [columns[0].vector()];
-            let demand = Demand { length: 3, scheme: Some(scheme), precision: Some(1.0) };
+            let demand = Demand { length: 3, scheme: Some(scheme), precision: Some(1.0), is_bridged: false };
             let code = Plan::choose(&expression, &vectors, &demand).unwrap_err().code();
             assert_eq!(code, "HUSH-X010", "{text} in {scheme:?}");
         }
@@ -210,7 +210,7 @@ fn endless_growth_is_refused_in_every_scheme() {
     let tiny = Ratio::from_decimal("1e-300").unwrap();
     let vector = Column { unit: tiny.clone(), values: vec![tiny.clone(), -tiny] }.vector();
     let expression = Expression::parse("repeat(9, z := x, z^2/2 + z/4)").unwrap();
-    let demand = Demand { length: 2, scheme: Some(SchemeKind::Ckks), precision: None };
+    let demand = Demand { length: 2, scheme: Some(SchemeKind::Ckks), precision: None, is_bridged: false };
     assert_eq!(Plan::choose(&expression, &[vector], &demand).unwrap_err().code(), "HUSH-X010");
 }
 
@@ -250,7 +250,7 @@ fn schemes_are_chosen_by_type_and_precision() {
     let expression = Expression::parse("x*y").unwrap();
     let vectors: Vec<Vector> =
         columns[..2].iter().map(|column| Vector { is_float: true, ..column.vector() }).collect();
-    let demand = Demand { length: 30, scheme: None, precision: None };
+    let demand = Demand { length: 30, scheme: None, precision: None, is_bridged: false };
     let plan = Plan::choose(&expression, &vectors, &demand).unwrap();
     assert_eq!(plan.scheme(), SchemeKind::Ckks);
     // The plan with the least predicted work wins.
@@ -267,7 +267,7 @@ fn what_nothing_serves_is_refused_with_its_reason() {
     let code = |text: &str, scheme, precision| {
         let expression = Expression::parse(text).unwrap();
         let vectors: Vec<Vector> = columns[..expression.names().len()].iter().map(Column::vector).collect();
-        let demand = Demand { length: 30, scheme, precision };
+        let demand = Demand { length: 30, scheme, precision, is_bridged: false };
         Plan::choose(&expression, &vectors, &demand).unwrap_err().code()
     };
     assert_eq!(code("x^64*y^64", None, None), "HUSH-X022");
@@ -292,7 +292,7 @@ fn random_expressions() {
         for scheme in SCHEMES {
             let vectors: Vec<Vector> =
                 columns[..expression.names().len()].iter().map(Column::vector).collect();
-            let demand = Demand { length: 40, scheme: Some(scheme), precision: Some(1e3) };
+            let demand = Demand { length: 40, scheme: Some(scheme), precision: Some(1e3), is_bridged: false };
             match Plan::choose(&expression, &vectors, &demand) {
                 Ok(_) => drop(check(&text, Some(scheme), Some(1e3), &columns)),
                 // Refused is not wrong; a circuit that does not run is.

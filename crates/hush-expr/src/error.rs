@@ -165,7 +165,7 @@ impl ExprError {
     pub fn ways_out(&self) -> &'static str {
         match self {
             Self::Aggregate { .. } => {
-                "evaluate the parts one by one and combine the results; or --scheme ckks, which takes functions inside sums and products"
+                "leave --scheme out: functions may stand inside comparisons and sums then, but not what they are of; or evaluate the parts one by one and combine the results; or --scheme ckks for sums and products"
             }
             Self::Arguments { .. } | Self::Function { .. } => {
                 "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z); lookup(x, 5, 2, 7); repeat(8, z := x, z^2/2 + x)"

@@ -23,6 +23,10 @@ impl Expression {
         Ok(Self { root, names })
     }
 
+    pub(crate) fn of(root: Node, names: Vec<String>) -> Self {
+        Self { root, names }
+    }
+
     /// The names in it, each once, in the order of their first occurrence.
     pub fn names(&self) -> &[String] {
         &self.names
@@ -49,7 +53,7 @@ impl Expression {
     /// The values for all elements of vectors of one length, as [`Expression::value_at`]; functions of whole vectors may stand inside.
     ///
     /// # Errors
-    /// As there, but for [`ExprError::Aggregate`]: of a function inside a comparison or a choice alone.
+    /// As there, but for [`ExprError::Aggregate`].
     pub fn values(&self, vectors: &[&[Ratio]]) -> Result<Vec<Ratio>, ExprError> {
         let length = vectors.first().map_or(0, |vector| vector.len());
         let inside = match &self.root {

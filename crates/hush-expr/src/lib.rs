@@ -22,6 +22,7 @@
 
 mod build;
 mod circuit;
+mod cut;
 mod display;
 mod error;
 mod expression;
@@ -36,6 +37,7 @@ mod tree;
 mod value;
 
 pub use circuit::{Aggregate, Circuit, Reading};
+pub use cut::{Cut, Parts};
 pub use error::ExprError;
 pub use expression::Expression;
 pub use fold::Fold;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod cut;
 mod logic;
 mod real;
 mod trees;

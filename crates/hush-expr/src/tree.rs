@@ -128,6 +128,55 @@ impl Node {
         }
     }
 
+    /// The same node of other parts.
+    ///
+    /// # Errors
+    /// Those of `part`.
+    pub(crate) fn map_parts<E>(&self, part: &mut dyn FnMut(&Self) -> Result<Self, E>) -> Result<Self, E> {
+        let all = |nodes: &[Self], part: &mut dyn FnMut(&Self) -> Result<Self, E>| {
+            nodes.iter().map(part).collect::<Result<Vec<_>, E>>()
+        };
+        Ok(match self {
+            Self::Call { function, arguments, position } => {
+                Self::Call { function: *function, arguments: all(arguments, part)?, position: *position }
+            }
+            Self::Gate(gate) => Self::Gate(gate.map_parts(part)?),
+            Self::Local(_) | Self::Name(_) | Self::Number(_) => self.clone(),
+            Self::Negative(of) => Self::Negative(Box::new(part(of)?)),
+            Self::Power(of, exponent) => Self::Power(Box::new(part(of)?), *exponent),
+            Self::Product(factors) => Self::Product(all(factors, part)?),
+            Self::Reciprocal { of, position } => {
+                Self::Reciprocal { of: Box::new(part(of)?), position: *position }
+            }
+            Self::Repeat(Repeat { count, states }) => {
+                let state = |state: &State| {
+                    let (start, next) = (part(&state.start)?, part(&state.next)?);
+                    Ok(State { name: state.name.clone(), start, next })
+                };
+                Self::Repeat(Repeat {
+                    count: *count,
+                    states: states.iter().map(state).collect::<Result<_, E>>()?,
+                })
+            }
+            Self::Sum(terms) => Self::Sum(all(terms, part)?),
+        })
+    }
+
+    /// Whether it is, or has in it, the state of a repetition.
+    pub(crate) fn has_locals(&self) -> bool {
+        matches!(self, Self::Local(_)) || self.parts().into_iter().any(Self::has_locals)
+    }
+
+    /// Whether it is, or has in it, a product of what differs from element to element.
+    pub(crate) fn has_products(&self) -> bool {
+        let is_product = match self {
+            Self::Product(factors) => factors.iter().filter(|factor| !factor.is_constant()).count() > 1,
+            Self::Power(of, exponent) => *exponent > 1 && !of.is_constant(),
+            _ => false,
+        };
+        is_product || self.parts().into_iter().any(Self::has_products)
+    }
+
     /// Whether it is, or has in it, what is no sum and no product.
     pub(crate) fn has_gates(&self) -> bool {
         matches!(self, Self::Gate(_)) || self.parts().into_iter().any(Self::has_gates)
@@ -181,6 +230,35 @@ impl Gate {
             }
             Self::Not { of, .. } => vec![of],
         }
+    }
+
+    fn map_parts<E>(&self, part: &mut dyn FnMut(&Node) -> Result<Node, E>) -> Result<Self, E> {
+        let all = |nodes: &[Node], part: &mut dyn FnMut(&Node) -> Result<Node, E>| {
+            nodes.iter().map(part).collect::<Result<Vec<_>, E>>()
+        };
+        Ok(match self {
+            Self::Choose { parts, position } => {
+                let [condition, then, otherwise] = parts.as_ref();
+                let parts = [part(condition)?, part(then)?, part(otherwise)?];
+                Self::Choose { parts: Box::new(parts), position: *position }
+            }
+            Self::Compare { comparison, left, right, position } => {
+                let (left, right) = (Box::new(part(left)?), Box::new(part(right)?));
+                Self::Compare { comparison: *comparison, left, right, position: *position }
+            }
+            Self::Extreme { is_greatest, of, position } => {
+                Self::Extreme { is_greatest: *is_greatest, of: all(of, part)?, position: *position }
+            }
+            Self::LookUp { parts, position } => {
+                Self::LookUp { parts: all(parts, part)?, position: *position }
+            }
+            Self::Logic { first, runs } => {
+                let first = Box::new(part(first)?);
+                let run = |run: &Run| Ok(Run { terms: all(&run.terms, part)?, ..run.clone() });
+                Self::Logic { first, runs: runs.iter().map(run).collect::<Result<_, E>>()? }
+            }
+            Self::Not { of, position } => Self::Not { of: Box::new(part(of)?), position: *position },
+        })
     }
 
     /// The largest or the smallest, by the name of its function.

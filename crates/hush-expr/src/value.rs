@@ -156,11 +156,8 @@ impl Whole<'_> {
                 }
                 sum
             }
-            // Nothing of all elements inside, or nothing that it may stand in.
             node => {
-                if let Some((function, position)) = node.function_inside() {
-                    return Err(ExprError::Aggregate { position, function: function.name() });
-                }
+                let node = &self.without_functions(node)?;
                 let at = |index: usize| {
                     let of_element =
                         |vector: &[Ratio]| vector.get(index).cloned().unwrap_or_else(Ratio::zero);
@@ -171,6 +168,17 @@ impl Whole<'_> {
                 (0..self.length).map(at).collect::<Result<_, _>>()?
             }
         })
+    }
+
+    /// Functions of all elements as the numbers that they are.
+    fn without_functions(&mut self, node: &Node) -> Result<Node, ExprError> {
+        match node {
+            Node::Call { .. } => {
+                let of_all = self.values(node)?.into_iter().next();
+                Ok(Node::Number(of_all.unwrap_or_else(Ratio::zero)))
+            }
+            node => node.map_parts(&mut |part| self.without_functions(part)),
+        }
     }
 
     fn product(&mut self, factors: &[Node]) -> Result<Vec<Ratio>, ExprError> {

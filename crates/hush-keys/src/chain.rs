@@ -52,6 +52,11 @@ impl ChainSecret {
         Ok(Self { chain: chain.clone(), secret: secret.over(chain.key_ring())? })
     }
 
+    /// `N` coefficients in `{−1, 0, 1}`.
+    pub(crate) fn small(&self) -> &[i8] {
+        self.secret.small()
+    }
+
     /// The chain.
     pub fn chain(&self) -> &Chain {
         &self.chain

@@ -289,6 +289,7 @@ impl std::fmt::Debug for TfheSecret {
     }
 }
 
+mod bridge;
 mod circuit;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@
 //!
 //! *References.* Chillotti, Gama, Georgieva and Izabachène, J. Cryptology 2020; modulus switching with its mean taken out: de Ruijter, D'Anvers and Verbauwhede, ePrint 2025/809.
 
+pub mod bridge;
 mod noise;
 mod search;
 mod sets;

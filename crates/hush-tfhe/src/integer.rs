@@ -23,4 +23,4 @@ mod entries;
 mod product;
 mod program;
 
-pub use program::{Cost, Operand, Outcomes, Program, Step};
+pub use program::{Cost, Operand, Outcomes, Program, Sent, Step};

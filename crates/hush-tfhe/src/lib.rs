@@ -24,6 +24,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bootstrap;
+mod bridge;
 mod circuit;
 mod context;
 mod digits;
@@ -31,6 +32,7 @@ mod error;
 pub mod gate;
 pub mod integer;
 mod lwe;
+mod phases;
 mod rotation;
 mod switch;
 mod table;
@@ -38,12 +40,14 @@ mod wide;
 mod wire;
 
 pub use bootstrap::ServerKey;
+pub use bridge::BridgeKey;
 pub use circuit::{CircuitKey, Selector};
 pub use context::Context;
 pub use error::TfheError;
 pub use lwe::{Lwe, SmallLwe};
+pub use phases::digits_cost;
 pub use rotation::{RotationKey, rotation_label};
 pub use switch::{SwitchKey, switch_label};
 pub use table::Table;
 pub use wide::WideTable;
-pub use wire::{Answers, CircuitParts, Fresh, KeyParts, fresh_label};
+pub use wire::{Answers, BridgeParts, CircuitParts, Fresh, KeyParts, fresh_label};

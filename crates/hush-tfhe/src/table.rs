@@ -70,7 +70,12 @@ impl Table {
 
     /// `1/8` where the phase is positive, `−1/8` where it is negative.
     pub fn sign(context: &Context) -> Self {
-        let coefficients = vec![context.fraction(1, 8); context.set().table_degree()];
+        Self::constant(context, context.fraction(1, 8))
+    }
+
+    /// A residue where the phase is positive, its negative where it is negative.
+    pub(crate) fn constant(context: &Context, residue: u64) -> Self {
+        let coefficients = vec![residue; context.set().table_degree()];
         Self { code: context.set().code(), coefficients, functions: 1 }
     }
 

@@ -8,10 +8,10 @@
 //! |---|---|---|
 //! | 0 | 6 | magic `HUSHTF` |
 //! | 6 | 2 | format version, 1 |
-//! | 8 | 1 | kind: 1 keys, 2 fresh ciphertexts, 3 answers, 4 keys of circuit bootstrapping |
+//! | 8 | 1 | kind: 1 keys, 2 fresh ciphertexts, 3 answers, 4 keys of circuit bootstrapping, 5 keys from slots |
 //! | 9 | 1 | reserved, 0 |
 //! | 10 | 2 | code of the parameter set |
-//! | 12 | 4 | ciphertexts; 0 in keys |
+//! | 12 | 4 | ciphertexts; 0 in keys; in keys from slots the powers of the secret times 256, and log2 of the degree |
 //! | 16 | 8 | payload bytes |
 //!
 //! | kind | payload |
@@ -20,12 +20,13 @@
 //! | fresh ciphertexts | seed (32), bodies in words of 8 bytes |
 //! | answers | small ciphertexts in words of 4 bytes |
 //! | keys of circuit bootstrapping | seed (32), bodies in packed residues |
+//! | keys from slots | seed (32), bodies in packed residues |
 //!
 //! *Invariants.* Sizes follow from the set and the count, and are compared before anything is allocated. The checksum finds damage; it does not authenticate.
 
 use hush_ring::{ExpandLabel, MaskPurpose, UniformSeed};
 
-use crate::{CircuitKey, Context, Lwe, RotationKey, ServerKey, SmallLwe, SwitchKey, TfheError};
+use crate::{BridgeKey, CircuitKey, Context, Lwe, RotationKey, ServerKey, SmallLwe, SwitchKey, TfheError};
 
 const MAGIC: &[u8; 6] = b"HUSHTF";
 const VERSION: u16 = 1;
@@ -39,6 +40,7 @@ enum Kind {
     Fresh = 2,
     Answers = 3,
     Circuit = 4,
+    Bridge = 5,
 }
 
 /// What the owner makes of the keys of a server: seeds, and the bodies that they do not give.
@@ -121,6 +123,51 @@ impl CircuitParts {
         let (first, bodies) = payload.split_at(SEED_BYTES);
         CircuitKey::expand(context, seed(first), &unpacked(context, bodies))
     }
+}
+
+/// What the owner makes of the key from the secret of a ring: a seed, and the bodies that it does not give.
+pub struct BridgeParts {
+    /// Of the masks.
+    pub seed: UniformSeed,
+    /// Bodies in the evaluation domain, one after another.
+    pub bodies: Vec<u64>,
+    /// The degree of the ring that it is from.
+    pub degree: usize,
+    /// Powers of the ring's secret.
+    pub powers: u32,
+}
+
+impl BridgeParts {
+    /// The key as it travels: 0.6 MB for a ring of degree 16384 and one power.
+    ///
+    /// # Errors
+    /// [`TfheError::Count`] if bodies are not of the key's size.
+    pub fn encode(&self, context: &Context) -> Result<Vec<u8>, TfheError> {
+        let residues = (BridgeKey::row_count(self.powers) * self.degree) as u64;
+        expect("residues of a key from slots", self.bodies.len() as u64, residues)?;
+        let mut payload = self.seed.to_bytes().to_vec();
+        pack(context, &self.bodies, &mut payload);
+        Ok(object(context, Kind::Bridge, bridge_shape(self.degree, self.powers), &payload))
+    }
+
+    /// Reads the key from a ring of this degree, with so many powers of its secret, and expands it.
+    ///
+    /// # Errors
+    /// A [`TfheError`] for bytes that are no such key.
+    pub fn decode(
+        context: &Context,
+        (degree, powers): (usize, u32),
+        bytes: &[u8],
+    ) -> Result<BridgeKey, TfheError> {
+        let (found, payload) = opened(context, Kind::Bridge, bytes)?;
+        expect("as the shape of a key from slots", found.into(), bridge_shape(degree, powers).into())?;
+        let (first, bodies) = payload.split_at(SEED_BYTES);
+        BridgeKey::expand(context, (degree, powers), seed(first), &unpacked(context, bodies))
+    }
+}
+
+fn bridge_shape(degree: usize, powers: u32) -> u32 {
+    powers << 8 | degree.trailing_zeros()
 }
 
 /// Fresh ciphertexts under one seed.
@@ -212,6 +259,13 @@ impl Kind {
             Self::Circuit => {
                 let packed = context.limb().packed_bytes(set.degree()) as u64;
                 seed + packed * CircuitKey::row_count(context).unwrap_or(0) as u64
+            }
+            Self::Bridge => {
+                // No degree is as large as 2^32, and no power.
+                let (powers, degree_log2) = ((count >> 8).min(1 << 16), (count & 0xff).min(32));
+                let polynomials = (1_u64 << degree_log2) / set.degree() as u64;
+                let packed = context.limb().packed_bytes(set.degree()) as u64;
+                seed + packed * polynomials * BridgeKey::row_count(powers as u32) as u64
             }
         }
     }

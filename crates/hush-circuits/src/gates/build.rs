@@ -9,6 +9,7 @@ use num_bigint::BigInt;
 use num_integer::Integer as _;
 use num_traits::{One, Signed, Zero};
 
+use super::Bridged;
 use super::sum::{Bounds, Sum, Value, common_unit, in_common_unit, truth_value};
 use super::used::used;
 use crate::program::{ProgramError, Vector};
@@ -21,6 +22,8 @@ const MAX_BOUND_BITS: u64 = 96;
 /// Steps made so far.
 pub(super) struct Builder<'a> {
     vectors: &'a [Vector],
+    /// Values from slots, named behind the vectors.
+    bridged: &'a [Bridged],
     steps: Vec<Step>,
     bounds: Vec<Bounds>,
     is_bit: Vec<bool>,
@@ -32,9 +35,9 @@ pub(super) struct Builder<'a> {
 type Folded = Result<Value, ProgramError>;
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(vectors: &'a [Vector], decides: bool) -> Self {
+    pub(super) fn new((vectors, bridged): (&'a [Vector], &'a [Bridged]), decides: bool) -> Self {
         let (steps, bounds, is_bit) = (Vec::new(), Vec::new(), Vec::new());
-        Self { vectors, steps, bounds, is_bit, places: HashMap::new(), decides }
+        Self { vectors, bridged, steps, bounds, is_bit, places: HashMap::new(), decides }
     }
 
     /// The steps with that of the result at the end, digits of integers that hold all of them, and whether some are negative. The result may be a sum over elements.
@@ -398,6 +401,15 @@ impl Fold for Builder<'_> {
     }
 
     fn name(&mut self, index: usize) -> Folded {
+        if let Some(bridged) = index.checked_sub(self.vectors.len()).and_then(|place| self.bridged.get(place))
+        {
+            let (digits, last) = digits_up_to(&bridged.most);
+            let step = Step::Input { vector: index, digits, last };
+            let bounds = Bounds { low: BigInt::zero(), high: bridged.most.clone() };
+            let place = self.push(step, bounds, (digits, last) == (1, 1))?;
+            let scaled = Value::Sum(Sum::of_step(place, Ratio::one())).scaled(&bridged.factor);
+            return self.added(scaled, Value::Constant(bridged.offset.clone()));
+        }
         let vector = self.vectors.get(index);
         let vector =
             vector.ok_or(ExprError::Unexpected { position: 1, expected: "a value for every name" })?;
@@ -410,11 +422,7 @@ impl Fold for Builder<'_> {
         // A digit that is not sent is 0; of negative numbers all are.
         let (digits, last) = match low.is_negative() {
             true => (0, 0),
-            false => {
-                let digits = (high.bits().div_ceil(2) as usize).max(1);
-                let last = (&high >> (2 * (digits - 1))).try_into().unwrap_or(3_u64);
-                (digits, last.clamp(1, 3))
-            }
+            false => digits_up_to(&high),
         };
         let is_bit = (digits, last) == (1, 1);
         let step = Step::Input { vector: index, digits, last };
@@ -572,6 +580,13 @@ impl Fold for Builder<'_> {
             Err(bit) => self.chosen(bit, then, otherwise),
         }
     }
+}
+
+/// Digits of numbers up to one, and the largest value of the last of them.
+fn digits_up_to(most: &BigInt) -> (usize, u64) {
+    let digits = (most.bits().div_ceil(2) as usize).max(1);
+    let last = (most >> (2 * (digits - 1))).try_into().unwrap_or(3_u64);
+    (digits, last.clamp(1, 3))
 }
 
 #[cfg(test)]

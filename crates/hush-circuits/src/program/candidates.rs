@@ -17,7 +17,7 @@ use super::kind::SchemeKind;
 use super::lane::{Bounds, Lane};
 use super::placed::{Body, PlacedCircuit};
 use super::plan::Plan;
-use crate::CircuitError;
+use crate::{CircuitError, bridge};
 
 /// The known properties of a vector.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,8 @@ pub struct Demand {
     pub scheme: Option<SchemeKind>,
     /// The largest absolute error of a result that is acceptable, for approximate schemes; a positive number.
     pub precision: Option<f64>,
+    /// Whether results go on into digits ([`crate::bridge`]), for which they need more room.
+    pub is_bridged: bool,
 }
 
 /// A circuit for a scheme, with the encrypted form of each vector.
@@ -73,8 +75,11 @@ pub(super) fn exact(
     };
     let inputs: Vec<Input> = vectors.iter().map(input).collect();
     let circuit = Circuit::build(expression, &inputs)?;
-    let addends = circuit.aggregate().map_or(1, |_| demand.length.div_ceil(SMALLEST_RING));
+    // Slots are added up by the owner, or by the way into digits.
+    let at_once = if demand.is_bridged { 1 } else { SMALLEST_RING };
+    let addends = circuit.aggregate().map_or(1, |_| demand.length.div_ceil(at_once));
     let magnitude = circuit.output_magnitude().numerator() * BigInt::from(addends);
+    let magnitude = if demand.is_bridged { magnitude << bridge::ROOM_BITS } else { magnitude };
     let drawn = Drawn { reading: circuit.reading().clone(), inputs, body: Body::Exact(circuit) };
     let least: BigInt = magnitude * 2 + 1;
     let bits = least.bits();
@@ -283,7 +288,11 @@ impl Candidate {
                 bounds.margin_bits = bounds.margin_bits.min(own.margin_bits);
                 bounds.error_log2 = bounds.error_log2.max(own.error_log2 - sums_log2);
             }
-            let reserve = if scheme == SchemeKind::Ckks { ENCODING_BITS } else { 0.0 };
+            let reserve = match scheme {
+                SchemeKind::Ckks => ENCODING_BITS,
+                _ if demand.is_bridged => bridge::reserve_bits(self.chosen.params().degree()),
+                _ => 0.0,
+            };
             let (room, excess) = (bounds.margin_bits - reserve, bounds.error_log2 - self.allowed_log2);
             if room >= 0.0 && excess <= 0.0 {
                 return Ok(self.plan((circuit, lanes), bounds, demand));

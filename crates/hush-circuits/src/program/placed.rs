@@ -162,6 +162,10 @@ impl PlacedCircuit {
     pub fn result(&self, output: &Ratio, count: usize) -> Ratio {
         self.reading.result(output, count)
     }
+    /// How results are read from outputs.
+    pub fn reading(&self) -> &Reading {
+        &self.reading
+    }
     /// Products.
     pub fn product_count(&self) -> usize {
         self.body.products().len()

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A scheme with parameters and a circuit that is known to decrypt.
 
-use hush_expr::Input;
+use hush_expr::{Input, Ratio};
 use hush_params::bootstrap::{self, BootstrapSet};
 use hush_params::noise::{FAILURE_LOG2, add_phase_log2, norm_failure_log2};
 use num_bigint::BigInt;
+use num_integer::Integer as _;
 
 use super::kind::SchemeKind;
 use super::lane::{Bounds, Lane, joined};
-use super::placed::PlacedCircuit;
+use super::placed::{Body, PlacedCircuit};
 
 /// A scheme with parameters, and a circuit with bounds that all hold in them.
 #[derive(Debug)]
@@ -69,9 +70,24 @@ impl Plan {
     pub fn error(&self) -> Option<f64> {
         self.error
     }
+    /// Values of each vector.
+    pub fn length(&self) -> usize {
+        self.length
+    }
     /// Predicted butterflies of the whole run.
     pub fn work(&self) -> f64 {
         self.work
+    }
+
+    /// Bounds of the outputs, of one element or, where elements become one result, of the sum over all: integers of exact schemes. `None` in CKKS.
+    pub fn output_bounds(&self) -> Option<(BigInt, BigInt)> {
+        let Body::Exact(circuit) = &self.circuit.body else { return None };
+        let range = circuit.ranges().last()?;
+        let floor = |ratio: &Ratio| ratio.numerator().div_floor(ratio.denominator());
+        // No more than the bounds say, whatever fractions they have.
+        let (low, high) = (floor(range.low()), -floor(&-range.high().clone()));
+        let elements = if circuit.aggregate().is_some() { self.length.max(1) } else { 1 };
+        Some((low * elements, high * elements))
     }
 
     /// log2 of the chance that any result is wrong, or further off than [`Plan::error`]: a bound for every step, block and lane.

@@ -36,10 +36,24 @@ impl Lane {
         keys: &LaneKeys,
         uploads: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ServeError> {
+        let outputs = self.outputs(circuit, keys, uploads)?;
+        outputs.into_iter().map(|output| self.answer(circuit, output)).collect()
+    }
+
+    /// What [`Lane::serve`] answers, as it is: for who goes on with it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn outputs(
+        &self,
+        circuit: &PlacedCircuit,
+        keys: &LaneKeys,
+        uploads: &[Vec<u8>],
+    ) -> Result<Vec<(RlweCiphertext, PhaseMeaning)>, ServeError> {
         let chain = self.chain();
         let level = self.input_level(circuit);
         let count = circuit.used_inputs().len() as u32;
-        let mut answers = Vec::with_capacity(uploads.len());
+        let mut outputs = Vec::with_capacity(uploads.len());
         let mut sum = None;
         for (index, upload) in uploads.iter().enumerate() {
             let fresh = UncheckedSeededSet::decode(upload)?.conform(chain, level, count)?;
@@ -47,10 +61,8 @@ impl Lane {
             let inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(CircuitError::from)?;
             let (output, meaning) = self.evaluate(circuit, inputs, keys)?;
             if circuit.aggregate().is_none() || index + 1 == uploads.len() {
-                if let Some(sum) = sum.take() {
-                    answers.push(self.answer(circuit, sum)?);
-                }
-                answers.push(self.answer(circuit, (output, meaning))?);
+                outputs.extend(sum.take());
+                outputs.push((output, meaning));
                 continue;
             }
             sum = Some(match sum.take() {
@@ -62,7 +74,7 @@ impl Lane {
                 }
             });
         }
-        Ok(answers)
+        Ok(outputs)
     }
 
     /// The keys in the bytes of their objects: none, an object of evaluation keys, or one of those of bootstrapping and one of the keys with which the modulus is raised.

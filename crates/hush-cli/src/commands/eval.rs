@@ -4,7 +4,8 @@
 use std::time::Instant;
 
 use hush::{
-    BootstrapAccount, Error, EvalAccount, EvalOptions, EvalScheme, SchemeKind, VectorSource, Verified,
+    BootstrapAccount, Error, EvalAccount, EvalOptions, EvalScheme, PieceAccount, SchemeKind, VectorSource,
+    Verified,
 };
 use serde_json::{Value, json};
 
@@ -90,6 +91,9 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
         ),
     };
     lines.push(("Circuit", circuit));
+    if !account.pieces.is_empty() {
+        lines.push(("Slots", account.pieces.iter().map(piece).collect::<Vec<_>>().join("; ")));
+    }
     if let Some(bootstraps) = &account.bootstraps {
         lines.push(("Bootstrap", bootstrapped(bootstraps)));
     }
@@ -143,6 +147,18 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
     }
     out.push_str("Not proven          that a remote server computed honestly");
     out
+}
+
+/// A piece in slots: `sum(x) in BFV, N=8192 log q=94: 1 integer of 12 bits, then in digits`.
+fn piece(piece: &PieceAccount) -> String {
+    let PieceAccount { scheme, degree, log_q, results, bits, .. } = piece;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (integers, of_bits) = (plural(*results), plural(*bits as usize));
+    format!(
+        "{} in {scheme}, N={degree} log q={log_q:.0}: {} integer{integers} of {bits} bit{of_bits}, then in digits",
+        visible(&piece.expression),
+        grouped(*results as u64)
+    )
 }
 
 /// How often, where and why: `11 times, in turns 9, 18 and 27: ...`.
@@ -202,6 +218,17 @@ fn to_json(account: &EvalAccount) -> Value {
             "bootstraps": integers.bootstraps,
             "set": integers.set,
         })),
+        "pieces": account.pieces.iter().map(|piece| json!({
+            "expression": piece.expression,
+            "scheme": piece.scheme,
+            "degree": piece.degree,
+            "log_q": piece.log_q,
+            "security_bits": piece.security_bits,
+            "plaintext_primes": piece.plaintext_primes,
+            "depth": piece.depth,
+            "results": piece.results,
+            "bits": piece.bits,
+        })).collect::<Vec<_>>(),
         "bootstraps": account.bootstraps.as_ref().map(|bootstraps| json!({
             "set": bootstraps.set,
             "needed": bootstraps.needed,

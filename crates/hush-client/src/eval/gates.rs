@@ -3,21 +3,25 @@
 //!
 //! ```text
 //!   vectors ─ ranges ─▶ program ─▶ keys ─▶ block by block: encrypt digits, Program::serve, decrypt ─▶ unit, constant ─▶ result
+//!                         ▲
+//!                pieces in slots, brought into digits (slots)
 //! ```
 
 use arrow::record_batch::RecordBatch;
 use hush_circuits::gates::GatePlan;
+use hush_circuits::program::Plan;
 use hush_expr::{Expression, Ratio};
 use hush_keys::TfheSecret;
 use hush_params::tfhe::INTEGERS;
 use hush_plan::report::Leakage;
-use hush_ring::{Cpu, Wiped};
+use hush_ring::Wiped;
 use hush_system::memory::peak_resident_bytes;
-use hush_tfhe::integer::Program;
-use hush_tfhe::{Context, KeyParts, ServerKey, TfheError};
+use hush_tfhe::integer::{Program, Sent};
+use hush_tfhe::{KeyParts, ServerKey, TfheError};
 use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
+use super::slots::{Crossing, Division, context, failed};
 use super::vectors::Column;
 use super::{EvalAccount, EvalError, EvalOptions, Evaluation, IntegerAccount, array_of, verify};
 use crate::account::{Moved, Phases};
@@ -39,21 +43,35 @@ pub(super) fn evaluate(
 ) -> Result<Evaluation, ClientError> {
     let length = columns.first().map_or(0, |column| column.values.len());
     let vectors: Vec<_> = columns.iter().map(Column::vector).collect();
-    let plan = phases.time("plan", || GatePlan::of(expression, &vectors, length)).map_err(EvalError::from)?;
+    let division = phases
+        .time("plan", || pool.install(|| Division::of(expression, &vectors, length)))
+        .map_err(EvalError::from)?;
+    let plan = &division.digits;
+    // Where all elements have one result, it is found once.
+    let elements =
+        if expression.function().is_none() && expression.is_one_value() { length.min(1) } else { length };
     let block = block_of(plan.program()).map_err(failed)?;
-    let bootstraps = cost(plan.program(), (length, block)).map_err(failed)?;
+    let of_program = cost(plan.program(), (elements, block)).map_err(failed)?;
+    let bootstraps = of_program.saturating_add(division.bridge_bootstraps(elements));
     if bootstraps > MAX_BOOTSTRAPS {
         return Err(
             EvalError::Slow { found: bootstraps, limit: MAX_BOOTSTRAPS, each: "some milliseconds" }.into()
         );
     }
     let integers: Vec<Zeroizing<Vec<i128>>> =
-        (0..columns.len()).map(|vector| integers(&plan, columns, vector)).collect::<Result<_, _>>()?;
-    let mut run =
-        Run { program: plan.program(), integers: &integers, phases, moved: Moved::default(), ciphertexts: 0 };
-    let (outputs, key_bytes) = pool.install(|| run.outputs((length, block)))?;
-    let Run { mut phases, mut moved, ciphertexts, .. } = run;
-    moved.up += key_bytes;
+        (0..columns.len()).map(|vector| integers(plan, columns, vector)).collect::<Result<_, _>>()?;
+    let mut run = Run {
+        program: plan.program(),
+        integers: &integers,
+        pieces: &division.pieces,
+        columns,
+        phases,
+        key_bytes: 0,
+        moved: Moved::default(),
+        ciphertexts: 0,
+    };
+    let outputs = pool.install(|| run.outputs((elements, block)))?;
+    let Run { mut phases, moved, key_bytes, ciphertexts, .. } = run;
     let results: Vec<Ratio> = match plan.program().is_summed() {
         // A block gives the sum over its elements; that of all fits as well.
         true => vec![plan.result(outputs.iter().sum(), length)],
@@ -65,7 +83,7 @@ pub(super) fn evaluate(
     };
     let (array, is_rounded) = array_of(&results, false);
     let batch = RecordBatch::try_from_iter([("result", array)])?;
-    let rounds = plan.program().cost(length.min(block)).map_err(failed)?.rounds;
+    let rounds = plan.program().cost(elements.min(block)).map_err(failed)?.rounds + division.bridge_rounds();
     let account = EvalAccount {
         is_rounded,
         key_bytes,
@@ -74,7 +92,7 @@ pub(super) fn evaluate(
         phases,
         peak_bytes: peak_resident_bytes(),
         verified,
-        ..describe(expression, plan.program(), length, (bootstraps, rounds))
+        ..describe(expression, &division, (length, elements), (bootstraps, rounds))
     };
     Ok(Evaluation { batch, account })
 }
@@ -113,36 +131,62 @@ struct Run<'a> {
     program: &'a Program,
     /// Of each vector.
     integers: &'a [Zeroizing<Vec<i128>>],
+    pieces: &'a [(Expression, Plan)],
+    columns: &'a [Column],
     phases: Phases,
+    key_bytes: u64,
     moved: Moved,
     ciphertexts: usize,
 }
 
-impl Run<'_> {
-    /// Decrypted integers: one for each element, or one for each block. With them the bytes of the keys.
-    fn outputs(&mut self, (length, block): (usize, usize)) -> Result<(Vec<i128>, u64), ClientError> {
-        let cpu = Cpu::detect().map_err(|source| ClientError::Cpu { source })?;
-        let context = Context::new(&INTEGERS, cpu).map_err(failed)?;
+impl<'a> Run<'a> {
+    /// Decrypted integers: one for each element, or one for each block.
+    fn outputs(&mut self, (length, block): (usize, usize)) -> Result<Vec<i128>, ClientError> {
+        let context = context()?;
         let (secret, keys) = self.phases.time("keys", || {
             let secret = TfheSecret::generate(&context)?;
             let keys = secret.server_keys()?.encode(&context).map_err(failed)?;
             Ok::<_, ClientError>((secret, keys))
         })?;
         let server = self.phases.time("server", || KeyParts::decode(&context, &keys)).map_err(failed)?;
+        self.key_bytes += keys.len() as u64;
+        self.moved.up += keys.len() as u64;
+        let mut crossings = self.crossings(&secret)?;
         let mut outputs = Vec::new();
         for first in (0..length).step_by(block) {
-            outputs.extend(self.block(&secret, &server, first..length.min(first + block))?);
+            let elements = first..length.min(first + block);
+            outputs.extend(self.block(&secret, (&server, &mut crossings), elements)?);
         }
-        Ok((outputs, keys.len() as u64))
+        Ok(outputs)
+    }
+
+    /// Evaluates the pieces in slots.
+    fn crossings(&mut self, secret: &TfheSecret) -> Result<Vec<Crossing<'a>>, ClientError> {
+        let mut crossings = Vec::with_capacity(self.pieces.len());
+        for (_, plan) in self.pieces {
+            let mut run = super::Run {
+                plan,
+                columns: self.columns,
+                length: plan.length(),
+                is_one_value: false,
+                phases: std::mem::take(&mut self.phases),
+                key_bytes: self.key_bytes,
+                moved: self.moved,
+            };
+            crossings.push(Crossing::new(plan, &mut run, secret)?);
+            (self.phases, self.key_bytes, self.moved) = (run.phases, run.key_bytes, run.moved);
+            self.ciphertexts += plan.lanes().len() * plan.circuit().used_inputs().len() * plan.block_count();
+        }
+        Ok(crossings)
     }
 
     fn block(
         &mut self,
         secret: &TfheSecret,
-        server: &ServerKey,
+        (server, crossings): (&ServerKey, &mut [Crossing<'a>]),
         elements: std::ops::Range<usize>,
     ) -> Result<Vec<i128>, ClientError> {
-        let (program, length) = (self.program, elements.len());
+        let (program, length, vectors) = (self.program, elements.len(), self.columns.len());
         let upload = |(vector, digits): (usize, usize)| {
             let values =
                 self.integers.get(vector).and_then(|values| values.get(elements.clone())).unwrap_or_default();
@@ -151,40 +195,66 @@ impl Run<'_> {
             sent.iter_mut().zip(all).for_each(|(sent, digit)| *sent = digit);
             Ok::<_, ClientError>(secret.encrypt(&sent)?.encode(secret.context()))
         };
-        let uploads: Vec<Vec<u8>> =
-            self.phases.time("encrypt", || program.inputs().map(upload).collect::<Result<_, _>>())?;
-        let answer =
-            self.phases.time("server", || program.serve(server, length, &uploads)).map_err(failed)?;
+        let uploads: Vec<Vec<u8>> = self
+            .phases
+            .time("encrypt", || own_inputs(program, vectors).map(upload).collect::<Result<_, _>>())?;
+        let answer = self.phases.time("server", || {
+            let mut objects = uploads.iter();
+            let sent = program.inputs().map(|(vector, _)| match vector.checked_sub(vectors) {
+                None => Ok(Sent::Object(objects.next().map_or(&[][..], |object| object))),
+                Some(piece) => {
+                    let crossing = crossings.get_mut(piece);
+                    let crossing =
+                        crossing.ok_or(ClientError::Internal { what: "a piece that there is not" })?;
+                    Ok(Sent::Digits(crossing.digits(server, elements.clone())?))
+                }
+            });
+            let sent = sent.collect::<Result<Vec<_>, ClientError>>()?;
+            program.serve_sent(server, length, sent).map_err(failed)
+        })?;
         self.moved.up += uploads.iter().map(|upload| upload.len() as u64).sum::<u64>();
         self.moved.down += answer.len() as u64;
-        self.ciphertexts += program.inputs().map(|(_, digits)| digits * length).sum::<usize>();
+        self.ciphertexts += own_inputs(program, vectors).map(|(_, digits)| digits * length).sum::<usize>();
         let digits = self.phases.time("decrypt", || secret.decrypt(program.answer_count(length), &answer))?;
         Ok(program.results(&digits))
     }
 }
 
-fn failed(error: TfheError) -> ClientError {
-    EvalError::from(hush_circuits::program::ProgramError::from(error)).into()
+/// The inputs of a program that the owner sends: those from slots are behind them.
+fn own_inputs(program: &Program, vectors: usize) -> impl Iterator<Item = (usize, usize)> {
+    program.inputs().filter(move |(vector, _)| *vector < vectors)
 }
 
 fn describe(
     expression: &Expression,
-    program: &Program,
-    length: usize,
+    division: &Division,
+    (length, elements): (usize, usize),
     (bootstraps, rounds): (u64, u64),
 ) -> EvalAccount {
-    let mut used: Vec<usize> = program.inputs().map(|(vector, _)| vector).collect();
+    let program = division.digits.program();
+    let of_pieces = division.pieces.iter().flat_map(|(_, plan)| plan.circuit().used_inputs());
+    let mut used: Vec<usize> = program.inputs().map(|(vector, _)| vector).chain(of_pieces).collect();
+    used.retain(|vector| *vector < expression.names().len());
     used.sort_unstable();
     used.dedup();
     let names = used.iter().filter_map(|vector| expression.names().get(*vector).cloned());
     let encrypted: Vec<String> = names.collect();
-    let failure_log2 = INTEGERS.failure_log2() + (bootstraps.max(1) as f64).log2();
+    let of_digits = INTEGERS.failure_log2() + (bootstraps.max(1) as f64).log2();
+    let failures = division.failures_log2(elements).into_iter().chain([of_digits]);
+    let failure_log2 = failures.map(f64::exp2).sum::<f64>().log2();
+    let pieces = division.accounts(elements);
+    let circuits = pieces.iter().map(|piece| format!("the circuit of {} in slots", piece.expression));
+    let security_bits =
+        pieces.iter().map(|piece| piece.security_bits).fold(INTEGERS.security_bits(), u32::min);
     let leakage = Leakage {
         table: vec![format!("{} vectors of {length} values", encrypted.len())],
         query: vec![
             "the program: what is compared, added, multiplied and chosen, and the constants in it".into(),
             "digits of each vector and of the integers: ranges are those of the vectors".into(),
-        ],
+        ]
+        .into_iter()
+        .chain(circuits)
+        .collect(),
         hidden: vec![
             format!("the values of {}", encrypted.join(", ")),
             "the results, and which way any choice went".into(),
@@ -199,7 +269,7 @@ fn describe(
         degree: INTEGERS.degree(),
         log_q: INTEGERS.log_q(),
         log_p: 0.0,
-        security_bits: INTEGERS.security_bits(),
+        security_bits,
         plaintext_primes: Vec::new(),
         depth: rounds as u32,
         products: 0,
@@ -209,6 +279,7 @@ fn describe(
             bootstraps,
             set: INTEGERS.name(),
         }),
+        pieces,
         bootstraps: None,
         margin_bits: -128.0 - INTEGERS.failure_log2(),
         failure_log2,

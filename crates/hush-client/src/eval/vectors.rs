@@ -36,7 +36,7 @@ pub enum Numbers {
 pub(super) struct Column {
     pub(super) values: Vec<Ratio>,
     unit: Ratio,
-    is_float: bool,
+    pub(super) is_float: bool,
 }
 
 impl Column {

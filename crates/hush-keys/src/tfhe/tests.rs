@@ -6,6 +6,7 @@ use hush_tfhe::{Lwe, ServerKey, Table};
 
 use super::*;
 
+mod bridge;
 mod circuit;
 mod messages;
 mod noise;

@@ -171,7 +171,7 @@ impl TfheSet {
 }
 
 /// log2 of a bound on the chance that an error of this variance passes the distance, on either side.
-fn chance_log2(distance: f64, variance: f64) -> f64 {
+pub(super) fn chance_log2(distance: f64, variance: f64) -> f64 {
     let x = distance / (2.0 * variance).sqrt();
     // erfc(x) < exp(−x²)/(x·√π).
     (-x * x - (x * std::f64::consts::PI.sqrt()).ln()) / std::f64::consts::LN_2

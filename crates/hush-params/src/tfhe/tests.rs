@@ -122,3 +122,20 @@ fn names_and_codes_differ() {
     assert_ne!(INTEGERS.name(), GATES.name());
     assert!(SETS.iter().enumerate().all(|(place, set)| usize::from(set.code()) == place + 1));
 }
+
+/// From slots to digits: what is added on the way is far below the distance of bits, and no bit is wrong with a chance of 2^-128, even of a number that has lost a sixteenth.
+#[test]
+fn numbers_survive_the_way_from_slots() {
+    for degree_log2 in [12, 15, 16] {
+        for powers in [1, 2] {
+            let error = INTEGERS.bridge_error(1 << degree_log2, powers);
+            assert!(error < 2f64.powi(-14), "2^{degree_log2}, {powers}: {error}");
+            assert!(INTEGERS.bit_failure_of_phase_log2(error + 1.0 / 16.0) < -128.0);
+        }
+    }
+    assert!(INTEGERS.bit_failure_of_phase_log2(0.13) >= 0.0);
+    assert!(INTEGERS.bit_failure_of_phase_log2(0.12) > -128.0);
+    // All bits of a residue are in digits, and the highest is no larger than the others may be.
+    let bits = INTEGERS.log_q() - 1.0 - f64::from(bridge::SWITCH.bits * (bridge::SWITCH.levels - 1));
+    assert!(bits + 0.1 < f64::from(bridge::SWITCH.bits - 1), "{bits}");
+}

@@ -392,12 +392,37 @@ impl Bgv {
         let aligned = t.mul(self.minus_q(a.inner.ring()), self.inverse(a.factor)?);
         let mut inner = a.inner.clone();
         inner.mul_integer_assign(self.encoder.centered(aligned).into());
+        self.divided_by_t(inner)
+    }
+
+    /// `a·values`, slot by slot, as a BFV ciphertext: [`Bgv::mul_plain`] and [`Bgv::to_bfv`] in one.
+    ///
+    /// # Noise
+    /// Times at most `N·t/2`, as of the former alone.
+    ///
+    /// # Errors
+    /// As of both.
+    pub fn mul_plain_to_bfv(&self, a: &BgvCiphertext, values: &[i64]) -> Result<RlweCiphertext, SchemeError> {
+        let t = self.t();
+        let aligned = t.mul(self.minus_q(a.inner.ring()), self.inverse(a.factor)?);
+        let mut coefficients = self.encoder.coefficients(values)?;
+        for coefficient in &mut coefficients {
+            *coefficient = self.encoder.centered(t.mul(t.reduce_i64(*coefficient), aligned));
+        }
+        let mut inner = a.inner.clone();
+        inner.mul_clear_assign(&lift_eval(a.inner.ring(), &coefficients)?)?;
+        self.divided_by_t(inner)
+    }
+
+    /// Phases divided by `t` modulo `Q`.
+    fn divided_by_t(&self, a: RlweCiphertext) -> Result<RlweCiphertext, SchemeError> {
+        let t = self.t().value();
         let inverse = |limb: &hush_ring::RingLimb| {
             let q = limb.modulus();
-            q.inv(q.reduce_u64(t.value())).map_err(hush_ring::RingError::from)
+            q.inv(q.reduce_u64(t)).map_err(hush_ring::RingError::from)
         };
-        let scalars = a.inner.ring().limbs().iter().map(inverse).collect::<Result<Vec<_>, _>>()?;
-        Ok(inner.mul_scalars(&scalars)?)
+        let scalars = a.ring().limbs().iter().map(inverse).collect::<Result<Vec<_>, _>>()?;
+        Ok(a.mul_scalars(&scalars)?)
     }
 
     /// The BGV ciphertext of a BFV ciphertext's message, exactly: the phase times `t`, with factor `−Q`.

@@ -90,6 +90,14 @@ pub struct Program {
     is_summed: bool,
 }
 
+/// An input of a program.
+pub enum Sent<'a> {
+    /// The object of an owner, with the digits of all elements.
+    Object(&'a [u8]),
+    /// The digits of all elements, one element after the other: as they come from a bootstrapping, within what the step of the input says.
+    Digits(Vec<Lwe>),
+}
+
 /// What a program takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
@@ -292,25 +300,48 @@ impl Program {
     /// # Errors
     /// A [`TfheError`] for objects that are not the program's.
     pub fn serve(&self, key: &ServerKey, length: usize, uploads: &[Vec<u8>]) -> Result<Vec<u8>, TfheError> {
+        let sent = uploads.iter().map(|bytes| Sent::Object(bytes)).collect();
+        self.serve_sent(key, length, sent)
+    }
+
+    /// [`Program::serve`] of inputs of which some are digits that the server has already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn serve_sent(
+        &self,
+        key: &ServerKey,
+        length: usize,
+        sent: Vec<Sent<'_>>,
+    ) -> Result<Vec<u8>, TfheError> {
         let context = key.context();
         if context.set() != &INTEGERS {
             return Err(TfheError::Mixed { expected: INTEGERS.name() });
         }
-        let (found, expected) = (uploads.len() as u64, self.inputs().count() as u64);
+        let (found, expected) = (sent.len() as u64, self.inputs().count() as u64);
         if found != expected {
             return Err(TfheError::Count { what: "vectors", found, expected });
         }
-        let decode = |((_, digits), bytes): ((usize, usize), &Vec<u8>)| {
+        let decode = |((_, digits), sent): ((usize, usize), Sent<'_>)| {
             let count = digits.checked_mul(length).filter(|count| *count <= MAX_SENT);
             let too_many = TfheError::Count {
                 what: "elements at once",
                 found: length as u64,
                 expected: MAX_SENT as u64,
             };
-            let fresh = Fresh::decode(context, count.ok_or(too_many)?, bytes)?;
-            Ok(fresh.into_iter().map(Some).collect())
+            let count = count.ok_or(too_many)?;
+            let digits = match sent {
+                Sent::Object(bytes) => Fresh::decode(context, count, bytes)?,
+                Sent::Digits(digits) if digits.len() == count => digits,
+                Sent::Digits(digits) => {
+                    let (found, expected) = (digits.len() as u64, count as u64);
+                    return Err(TfheError::Count { what: "digits", found, expected });
+                }
+            };
+            key.expect_own(digits.iter())?;
+            Ok(digits.into_iter().map(Some).collect())
         };
-        let inputs = self.inputs().zip(uploads).map(decode).collect::<Result<Vec<_>, TfheError>>()?;
+        let inputs = self.inputs().zip(sent).map(decode).collect::<Result<Vec<_>, TfheError>>()?;
         let results = self.run(&mut Engine::new(Some(key)), inputs, length)?;
         let digits: Vec<Lwe> =
             results.iter().flat_map(|integer| &integer.0).map(|digit| digit.to_lwe(context)).collect();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Programs in the clear against what their expressions mean.
 
-use hush_expr::{Expression, Interval, Ratio};
+use hush_expr::{Cut, Expression, Interval, Parts, Ratio};
 use hush_testkit::Draw;
 use num_bigint::BigInt;
 
-use crate::gates::GatePlan;
+use crate::gates::{Bridged, GatePlan};
 use crate::program::{ProgramError, Vector};
 
 fn ratio(text: &str) -> Ratio {
@@ -17,7 +17,7 @@ fn vector(unit: &str, low: &str, high: &str) -> Vector {
 }
 
 fn plan(text: &str, vectors: &[Vector]) -> Result<GatePlan, ProgramError> {
-    GatePlan::of(&Expression::parse(text).unwrap(), vectors, 3)
+    GatePlan::of(&Expression::parse(text).unwrap(), (vectors, &[]), 3)
 }
 
 /// Integers, decimals, bits, and whole numbers that may be negative.
@@ -102,7 +102,7 @@ fn random_programs_mean_what_their_texts_do() {
             .iter()
             .map(|name| vectors[NAMES.iter().position(|known| known == name).unwrap()].clone())
             .collect();
-        let plan = match GatePlan::of(&expression, &of_names, 1) {
+        let plan = match GatePlan::of(&expression, (&of_names, &[]), 1) {
             Ok(plan) => plan,
             // Constants, and powers of powers.
             Err(error) => {
@@ -227,7 +227,7 @@ fn places_have_entries_by_their_bounds() {
         let named =
             |name: &String| vectors[["x", "y", "z"].iter().position(|known| known == name).unwrap()].clone();
         let of_names: Vec<Vector> = expression.names().iter().map(named).collect();
-        (GatePlan::of(&expression, &of_names, 1), of_names, expression)
+        (GatePlan::of(&expression, (&of_names, &[]), 1), of_names, expression)
     };
     for text in [
         "lookup(min(x, 3), 1, 0.9, 0.75, 0.5)",
@@ -252,5 +252,46 @@ fn places_have_entries_by_their_bounds() {
         ["lookup(x, 1, 2)", "lookup(min(z, 1), 1, 2)", "lookup(min(y, 1), 1, 2)", "x + lookup(2, 1, 2)"]
     {
         assert_eq!(of(text).0.unwrap_err().code(), "HUSH-X014", "{text}");
+    }
+}
+
+/// Values from slots are integers from 0 on, times a factor of either sign, and an offset: means have fractions without end.
+#[test]
+fn values_from_slots_are_what_their_integers_stand_for() {
+    let third = |numerator: i64| Ratio::new(numerator.into(), 3.into()).unwrap();
+    for (factor, offset, most) in [
+        (ratio("1"), ratio("0"), 9),
+        (ratio("-0.5"), ratio("7"), 30),
+        (third(2), third(-20), 21),
+        (ratio("1"), ratio("-4"), 1),
+    ] {
+        let bridged = Bridged { factor: factor.clone(), offset: offset.clone(), most: BigInt::from(most) };
+        for text in
+            ["s > x", "if(x < s, 2*s - x, s) + 1", "max(s, x)*2", "s = x or s = 2*x", "s*x - s", "3*s - x"]
+        {
+            let expression = Expression::parse(text).unwrap();
+            let own = vec![vector("0.5", "-2", "6")];
+            // Names stand in the order of the text, and those from slots behind.
+            let Parts { outer, .. } =
+                Expression::parse(&text.replace('s', "sum(x)")).unwrap().cut(Cut::Functions).unwrap();
+            let plan = GatePlan::of(&outer, (&own, std::slice::from_ref(&bridged)), 1).unwrap();
+            for half in -4..=12 {
+                for integer in 0..=most {
+                    let x = &Ratio::from(BigInt::from(half)) * &ratio("0.5");
+                    let s = &(&factor * &Ratio::from(BigInt::from(integer))) + &offset;
+                    let found = plan.result(plan.program().value(&[half, i128::from(integer)]), 1);
+                    let values: Vec<Ratio> = expression
+                        .names()
+                        .iter()
+                        .map(|name| if name == "s" { s.clone() } else { x.clone() })
+                        .collect();
+                    assert_eq!(
+                        found,
+                        expression.value_at(&values).unwrap(),
+                        "{text} of {integer} and {half}/2"
+                    );
+                }
+            }
+        }
     }
 }
