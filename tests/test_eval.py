@@ -156,6 +156,10 @@ def test_functions_of_whole_vectors_are_compared(hush):
             assert results(done) == expected, text
     done = hush("eval", "dot(x, y) > 5", *given(x=[1] * 20000, y=[1] * 20000), "--verify", "--format", "csv")
     assert results(done) == [1] and "Slots     dot(x, y) in" in done.stderr
+    # Values of 40 digits, whose sums differ by little.
+    wide = [10**40, 10**40 + 3, 10**40 + 1]
+    done = hush("eval", f"sum(x) > {3 * 10**40 + 4} or y > 1", *given(x=wide, y=[0, 5, 1]), "--verify", "--format", "csv")
+    assert results(done) == [0, 1, 0]
     # Few bits of a sum of two are no reason for slots.
     done = hush("eval", "x + y > 3", *given(x=[1, 2], y=[2, 2]), "--verify", "--format", "csv", "--json")
     assert results(done) == [0, 1] and json.loads(done.stderr)["pieces"] == []

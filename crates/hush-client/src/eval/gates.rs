@@ -97,9 +97,10 @@ pub(super) fn evaluate(
     Ok(Evaluation { batch, account })
 }
 
-/// A vector as integers of the program.
+/// A vector as integers of the program; nothing of one that only pieces in slots use, whose values may be wider.
 fn integers(plan: &GatePlan, columns: &[Column], vector: usize) -> Result<Zeroizing<Vec<i128>>, ClientError> {
-    let values = columns.get(vector).map_or(&[][..], |column| &column.values);
+    let is_used = plan.program().inputs().any(|(used, _)| used == vector);
+    let values = columns.get(vector).filter(|_| is_used).map_or(&[][..], |column| &column.values);
     let integer = |value: &Ratio| {
         plan.encode(vector, value)
             .ok_or(ClientError::Internal { what: "a value outside the range of its vector" })
