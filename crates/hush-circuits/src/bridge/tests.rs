@@ -77,6 +77,8 @@ fn results_come_into_digits_as_they_are() {
         ("dot(x, y)", SchemeKind::Bfv, ((-5, 3), 7), 0..1),
         ("x*y - 3*x", SchemeKind::Bgv, ((-4, 4), 5), 3..5),
         ("x*x*y", SchemeKind::Bfv, ((0, 3), 3), 0..1),
+        // In slots beyond the last element it is not 0.
+        ("sum((x + 2)*(y + 1))", SchemeKind::Bgv, ((0, 3), 5), 0..1),
         ("mean(x*x*y)", SchemeKind::Bgv, ((0, 2), 4), 0..1),
         ("sum(x*y)", SchemeKind::Bgv, ((0, 1 << 26), 3), 0..1),
     ] {

@@ -14,11 +14,9 @@
 //! A bit is found by a rotation of `b/2 + r`, where r is what is left of lower bits, below 1/4: the bit before is taken away, times up to [`PREVIOUS_NORM`]. In the middle of the range of r, both bits are 1/8 or more from where they are taken for the
 //! other.
 
-use super::{Gadget, TfheSet};
-use crate::noise::ERROR_MAX;
-use crate::tfhe::Variances;
-
 use super::noise::chance_log2;
+use super::{Gadget, TfheSet, Variances};
+use crate::noise::ERROR_MAX;
 
 /// The digits of a residue on the way under the large secret: all of its bits.
 pub const SWITCH: Gadget = Gadget { shift: 0, bits: 8, levels: 6 };
