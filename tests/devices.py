@@ -111,9 +111,9 @@ class Edge:
 
 
 @pytest.fixture
-def edge(hush, small_key, tmp_path):
+def edge(hush, key, tmp_path):
     """A table with a hundred rows of its owner, and a device."""
-    return Edge(hush, small_key, tmp_path, make_rows(random.Random(1), 100))
+    return Edge(hush, key, tmp_path, make_rows(random.Random(1), 100))
 
 
 def own_rows():

@@ -44,68 +44,68 @@ def rows_of(hush, place, sql, key, *more):
     return [tuple(row.values()) for row in csv.DictReader(io.StringIO(text))]
 
 
-def test_columns_change_in_every_place(there, schema, days, wide_days, small_key, bucket, server, tmp_path):
+def test_columns_change_in_every_place(there, schema, days, wide_days, key, bucket, server, tmp_path):
     """Directory, bucket and server: rows of before and after are answered together, and given back the same."""
     wide, rows = wide_days
     for place in ("T", f"s3://{bucket}/t", "S"):
-        begin(there, schema, days, place, small_key)
-        there("append", days[1], "-o", place, *small_key)
+        begin(there, schema, days, place, key)
+        there("append", days[1], "-o", place, *key)
     there("push", "S", server.url, *server.token)
     places = [("T", "T", ()), (f"s3://{bucket}/t", f"s3://{bucket}/t", ())]
     places.append((f"{server.url}/tables/patients", server.url, server.token))
     texts = []
     for table, asked, token in places:
-        add = ("alter", table, "--add", WEIGHT, "--add", PHONE, "--add", UNIT, *small_key, *token)
+        add = ("alter", table, "--add", WEIGHT, "--add", PHONE, "--add", UNIT, *key, *token)
         said = there(*add).stderr
         assert said.startswith("Altered: weight added; phone added; unit added; rows that are there have NULL"), said
         assert "2 files of clear columns" in said and "is version 3 with 200 rows" in said, said
-        assert answer(there, asked, small_key, *token) == expected(days[:2])
+        assert answer(there, asked, key, *token) == expected(days[:2])
         # A file of before lacks what the table has now.
-        refused = there("append", days[3], "-o", table, *small_key, *token, status=8).stderr
+        refused = there("append", days[3], "-o", table, *key, *token, status=8).stderr
         assert refused.startswith("HUSH-S021 the schema lists columns weight, phone, unit"), refused
-        there("append", wide, "-o", table, *small_key, *token)
-        assert answer(there, asked, small_key, *token) == expected(days[:3])
+        there("append", wide, "-o", table, *key, *token)
+        assert answer(there, asked, key, *token) == expected(days[:3])
         weights = [decimal.Decimal(row["weight"]) for row in rows]
-        found = rows_of(there, asked, "SELECT COUNT(*), COUNT(weight), SUM(weight) FROM patients", (*small_key, *token))
+        found = rows_of(there, asked, "SELECT COUNT(*), COUNT(weight), SUM(weight) FROM patients", (*key, *token))
         assert found == [("300", "100", str(sum(weights)))]
-        found = rows_of(there, asked, "SELECT unit, COUNT(*), SUM(weight) FROM patients GROUP BY unit ORDER BY unit", (*small_key, *token))
+        found = rows_of(there, asked, "SELECT unit, COUNT(*), SUM(weight) FROM patients GROUP BY unit ORDER BY unit", (*key, *token))
         by_unit = [str(sum(w for w, row in zip(weights, rows, strict=True) if row["unit"] == str(u))) for u in range(3)]
         assert [row[2] for row in found] == [*by_unit, ""] and found[-1][:2] == ("", "200"), found
         assert "2 generations" in there("info", table, *token).stdout
-        told = there("explain", asked, "SELECT SUM(weight) FROM patients", *small_key, *token).stdout
+        told = there("explain", asked, "SELECT SUM(weight) FROM patients", *key, *token).stdout
         assert "from before a column was added or dropped" in " ".join(told.split())
-        said = there("alter", table, "--rename", "ward=station", "--rename", "weight=mass", "--for", "mass=variance", "--drop", "bp", *small_key, *token).stderr
+        said = there("alter", table, "--rename", "ward=station", "--rename", "weight=mass", "--for", "mass=variance", "--drop", "bp", *key, *token).stderr
         assert "bp dropped; ward renamed to station; weight renamed to mass; mass serves variance" in said, said
         assert "Rows   100 written anew" in said, said
-        found = rows_of(there, asked, "SELECT station, VAR_POP(mass) AS v, SUM(charges) AS c FROM patients GROUP BY station ORDER BY station", (*small_key, *token))
+        found = rows_of(there, asked, "SELECT station, VAR_POP(mass) AS v, SUM(charges) AS c FROM patients GROUP BY station ORDER BY station", (*key, *token))
         assert len(found) == len(expected(days[:3])) and all(row[1] for row in found)
-        texts.append(there("decrypt", table, *small_key, *token).stdout)
+        texts.append(there("decrypt", table, *key, *token).stdout)
         # The schema as it is now is one that a table can be encrypted with.
-        (tmp_path / "now.toml").write_text(there("info", table, "--schema", *small_key, *token).stdout, encoding="utf-8")
+        (tmp_path / "now.toml").write_text(there("info", table, "--schema", *key, *token).stdout, encoding="utf-8")
         (tmp_path / "given.csv").write_text(texts[-1], encoding="utf-8")
-        there("encrypt", "given.csv", "--schema", "now.toml", "-o", f"again-{len(texts)}", *small_key)
-        assert there("decrypt", f"again-{len(texts)}", *small_key).stdout == texts[-1]
+        there("encrypt", "given.csv", "--schema", "now.toml", "-o", f"again-{len(texts)}", *key)
+        assert there("decrypt", f"again-{len(texts)}", *key).stdout == texts[-1]
         assert "alter" in there("history", table, *token).stdout
-        there("compact", table, "--all", *small_key, *token)
+        there("compact", table, "--all", *key, *token)
         assert "generations" not in there("info", table, *token).stdout
-        assert there("decrypt", table, *small_key, *token).stdout == texts[-1]
-        assert there(*add[:2], "--add", PHONE, *small_key, *token).stderr.startswith("Altered before: nothing")
+        assert there("decrypt", table, *key, *token).stdout == texts[-1]
+        assert there(*add[:2], "--add", PHONE, *key, *token).stderr.startswith("Altered before: nothing")
     assert texts[0] == texts[1] == texts[2]
     assert texts[0].splitlines()[0].endswith("mass,phone,unit") and "station" in texts[0].splitlines()[0]
 
 
-def test_an_altered_directory_is_pushed_over_its_version_before(hush, schema, days, wide_days, small_key, server):
+def test_an_altered_directory_is_pushed_over_its_version_before(hush, schema, days, wide_days, key, server):
     wide, _ = wide_days
-    begin(hush, schema, days, "T", small_key)
+    begin(hush, schema, days, "T", key)
     hush("push", "T", server.url, *server.token)
-    hush("alter", "T", "--add", WEIGHT, "--add", PHONE, "--add", UNIT, *small_key)
-    hush("append", wide, "-o", "T", *small_key)
+    hush("alter", "T", "--add", WEIGHT, "--add", PHONE, "--add", UNIT, *key)
+    hush("append", wide, "-o", "T", *key)
     hush("push", "T", server.url, *server.token)
-    assert answer(hush, server.url, small_key, *server.token) == expected([days[0], days[2]])
-    hush("alter", "T", "--for", "weight=variance", "--range", "weight=0..900000000", *small_key)
+    assert answer(hush, server.url, key, *server.token) == expected([days[0], days[2]])
+    hush("alter", "T", "--for", "weight=variance", "--range", "weight=0..900000000", *key)
     hush("push", "T", server.url, *server.token)
-    hush("pull", f"{server.url}/tables/patients", "-o", "P", *small_key, *server.token)
-    assert rows_of(hush, "P", "SELECT COUNT(weight) FROM patients", small_key) == [("100",)]
+    hush("pull", f"{server.url}/tables/patients", "-o", "P", *key, *server.token)
+    assert rows_of(hush, "P", "SELECT COUNT(weight) FROM patients", key) == [("100",)]
 
 
 def killed(through, there, proxy, place, change, key, rows):
@@ -120,56 +120,56 @@ def killed(through, there, proxy, place, change, key, rows):
     assert there("alter", place, *key).stderr.startswith("Nothing to alter")
 
 
-def test_new_columns_may_be_killed_at_any_call(through, there, schema, days, small_key, bucket, proxy):
+def test_new_columns_may_be_killed_at_any_call(through, there, schema, days, key, bucket, proxy):
     place = f"s3://{bucket}/t"
-    begin(there, schema, days, place, small_key)
-    there("append", days[1], "-o", place, *small_key)
+    begin(there, schema, days, place, key)
+    there("append", days[1], "-o", place, *key)
     change = ("--add", WEIGHT, "--add", UNIT, "--drop", "email")
-    killed(through, there, proxy, place, change, small_key, expected(days[:2]))
-    assert rows_of(there, place, "SELECT COUNT(weight), COUNT(*) FROM patients", small_key) == [("0", "200")]
+    killed(through, there, proxy, place, change, key, expected(days[:2]))
+    assert rows_of(there, place, "SELECT COUNT(weight), COUNT(*) FROM patients", key) == [("0", "200")]
 
 
-def test_purposes_and_ranges_may_be_killed_at_any_call(through, there, schema, days, small_key, bucket, proxy):
+def test_purposes_and_ranges_may_be_killed_at_any_call(through, there, schema, days, key, bucket, proxy):
     place = f"s3://{bucket}/t"
-    begin(there, schema, days, place, small_key)
-    there("append", days[1], "-o", place, *small_key)
+    begin(there, schema, days, place, key)
+    there("append", days[1], "-o", place, *key)
     change = ("--for", "age=variance", "--range", "charges=-1e9..90000000000000")
-    killed(through, there, proxy, place, change, small_key, expected(days[:2]))
-    found = rows_of(there, place, "SELECT ward, VARIANCE(age) AS v FROM patients GROUP BY ward", small_key)
+    killed(through, there, proxy, place, change, key, expected(days[:2]))
+    found = rows_of(there, place, "SELECT ward, VARIANCE(age) AS v FROM patients GROUP BY ward", key)
     assert len(found) == 3 and all(float(row[1]) > 0 for row in found)
 
 
-def test_a_full_disk_stops_no_alteration_half_way(hush, schema, days, small_key):
-    begin(hush, schema, days, "T", small_key)
-    hush("append", days[1], "-o", "T", *small_key)
+def test_a_full_disk_stops_no_alteration_half_way(hush, schema, days, key):
+    begin(hush, schema, days, "T", key)
+    hush("append", days[1], "-o", "T", *key)
     for change in (("--add", WEIGHT, "--add", UNIT), ("--for", "age=variance"), ("--range", "charges=-1e9..9e13")):
         refused = 0
         for blocks in (0, 1, 2, 4, 8, 16, 24, 32, 48, 80, 200, 100_000):
             limited = ("sh", "-c", f'trap "" XFSZ; ulimit -f {blocks}; exec "$@"', "sh")
-            process = hush.start("alter", "T", *change, *small_key, through=limited, stderr=subprocess.PIPE, text=True)
+            process = hush.start("alter", "T", *change, *key, through=limited, stderr=subprocess.PIPE, text=True)
             _, said = process.communicate()
             assert process.returncode in (0, 6), (change, blocks, said)
             refused += process.returncode == 6
-            assert answer(hush, "T", small_key) == expected(days[:2]), (change, blocks)
+            assert answer(hush, "T", key) == expected(days[:2]), (change, blocks)
         assert refused, change
     assert "goes on" not in hush("info", "T").stdout
 
 
-def test_two_who_alter_at_once_do_one_after_the_other(there, schema, days, small_key, bucket):
+def test_two_who_alter_at_once_do_one_after_the_other(there, schema, days, key, bucket):
     """Or are told that the table is another one by now. Nothing is half done."""
     place = f"s3://{bucket}/t"
-    begin(there, schema, days, place, small_key)
+    begin(there, schema, days, place, key)
     columns = [f'c{number} = {{ type = "int(16)", range = [0, 9], protect = "encrypt" }}' for number in range(4)]
-    running = [there.start("alter", place, "--add", column, *small_key, stderr=subprocess.PIPE, text=True) for column in columns]
-    running.append(there.start("append", days[1], "-o", place, *small_key, stderr=subprocess.PIPE, text=True))
+    running = [there.start("alter", place, "--add", column, *key, stderr=subprocess.PIPE, text=True) for column in columns]
+    running.append(there.start("append", days[1], "-o", place, *key, stderr=subprocess.PIPE, text=True))
     said = [(process.communicate()[1], process.returncode) for process in running]
     assert all(code == 0 or text.startswith(("HUSH-C", "HUSH-T", "HUSH-S021")) for text, code in said), said
     for column in columns:
-        there("alter", place, "--add", column, *small_key)
+        there("alter", place, "--add", column, *key)
     files = days[: 2 if said[-1][1] == 0 else 1]
-    assert answer(there, place, small_key) == expected(files)
+    assert answer(there, place, key) == expected(files)
     sums = ", ".join(f"COUNT(c{number})" for number in range(4))
-    assert rows_of(there, place, f"SELECT {sums} FROM patients", small_key) == [("0",) * 4]
+    assert rows_of(there, place, f"SELECT {sums} FROM patients", key) == [("0",) * 4]
 
 
 def test_devices_deliver_before_and_get_new_keys_after(edge):
@@ -206,7 +206,7 @@ def test_devices_deliver_before_and_get_new_keys_after(edge):
 
 def test_python_alters(tmp_path):
     frame = pyarrow.table({"id": ["a", "b", "c"], "ward": ["x", "y", "x"], "load": [1, None, 3]})
-    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery")
+    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery", opens_in="16MiB")
     schema = ht.propose(frame, sensitive=["id", "load"], clear=["ward"], name="t")
     schema["load"].range = (0, 9)
     table = ht.encrypt(frame, schema=schema.approve("a test"), out=tmp_path / "T", keys=key)
@@ -251,26 +251,26 @@ def test_python_alters(tmp_path):
     assert [change.what for change in table.history().versions][:1] == ["alter"]
 
 
-def test_what_an_alteration_leaves_behind_goes(there, schema, days, small_key, bucket, tmp_path):
+def test_what_an_alteration_leaves_behind_goes(there, schema, days, key, bucket, tmp_path):
     """As the guide of erasing says: a dropped column is in no file of the present version after a compaction, and in none after a purge."""
-    begin(there, schema, days, "T", small_key)
-    said = there("alter", "T", "--drop", "email", *small_key).stderr
+    begin(there, schema, days, "T", key)
+    said = there("alter", "T", "--drop", "email", *key).stderr
     assert "! Parts that are there still have email, encrypted" in said, said
-    again = there("alter", "T", "--drop", "patient_id", *small_key).stderr
+    again = there("alter", "T", "--drop", "patient_id", *key).stderr
     assert "! Old versions still have what was dropped" in again, again
-    there("compact", "T", "--all", *small_key)
-    there("purge", "T", "-o", "gone.json", *small_key)
+    there("compact", "T", "--all", *key)
+    there("purge", "T", "-o", "gone.json", *key)
     known = [name for name in PATIENTS.read_text(encoding="utf-8").splitlines()[1:101]]
     ids = [line.split(",")[0].encode() for line in known]
     for path in (tmp_path / "T").rglob("*"):
         data = path.read_bytes() if path.is_file() else b""
         assert not any(name in data for name in ids), path
-    assert answer(there, "T", small_key) == expected(days[:1])
+    assert answer(there, "T", key) == expected(days[:1])
 
 
-def test_a_server_that_loses_the_answer_has_altered_once(hush, schema, days, small_key, server):
+def test_a_server_that_loses_the_answer_has_altered_once(hush, schema, days, key, server):
     """The manifest is committed, and the connection breaks before the answer comes: the same command once more finds it done."""
-    begin(hush, schema, days, "T", small_key)
+    begin(hush, schema, days, "T", key)
     hush("push", "T", server.url, *server.token)
     lost = []
 
@@ -282,8 +282,8 @@ def test_a_server_that_loses_the_answer_has_altered_once(hush, schema, days, sma
 
     relay = Proxy(server.port, lose)
     place = f"http://127.0.0.1:{relay.port}/tables/patients"
-    said = hush("alter", place, "--add", WEIGHT, *small_key, *server.token).stderr
+    said = hush("alter", place, "--add", WEIGHT, *key, *server.token).stderr
     relay.stop()
     assert lost and said.startswith("Altered: weight added"), said
     assert "is version 2 " in said, said
-    assert answer(hush, server.url, small_key, *server.token) == expected(days[:1])
+    assert answer(hush, server.url, key, *server.token) == expected(days[:1])

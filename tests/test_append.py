@@ -57,39 +57,39 @@ def answer(hush, place, key, *more):
     return [(r["ward"], int(r["n"]), float(r["c"]), round(float(r["a"]), 6)) for r in csv.DictReader(io.StringIO(text))]
 
 
-def test_rows_of_every_day(there, schema, days, small_key, bucket, server):
+def test_rows_of_every_day(there, schema, days, key, bucket, server):
     """Directory, bucket and server: each append is a version that has the rows of all days so far."""
     # Tables of their own: copies of one that grow apart are forks, which are refused.
     for place in ("T", f"s3://{bucket}/t", "S"):
-        begin(there, schema, days, place, small_key)
+        begin(there, schema, days, place, key)
     there("push", "S", server.url, *server.token)
     places = [("T", "T", ()), (f"s3://{bucket}/t", f"s3://{bucket}/t", ())]
     places.append((f"{server.url}/tables/patients", server.url, server.token))
     for table, asked, token in places:
         for day in (1, 2, 3):
-            said = there("append", days[day], "-o", table, "--batch", f"day {day}", *small_key, *token).stderr
+            said = there("append", days[day], "-o", table, "--batch", f"day {day}", *key, *token).stderr
             assert "Added 100 rows, " in said and f"is version {day + 1} with {100 * day + 100:,} rows" in said, said
-        assert answer(there, asked, small_key, *token) == expected(days[:4])
-        again = there("append", days[2], "-o", table, "--batch", "day 2", *small_key, *token).stderr
+        assert answer(there, asked, key, *token) == expected(days[:4])
+        again = there("append", days[2], "-o", table, "--batch", "day 2", *key, *token).stderr
         assert again.startswith("Nothing added: batch day 2 has been in the table since version 3."), again
-        refused = there("append", days[5], "-o", table, "--batch", "day 2", *small_key, *token, status=8).stderr
+        refused = there("append", days[5], "-o", table, "--batch", "day 2", *key, *token, status=8).stderr
         assert refused.startswith("HUSH-C075") and "another name for other rows" in refused
         # On standard input, and without a name.
         with days[4].open() as rows:
-            said = there("append", "-", "-o", table, *small_key, *token, stdin=rows).stderr
+            said = there("append", "-", "-o", table, *key, *token, stdin=rows).stderr
         assert "is version 5 with 500 rows" in said, said
-        assert answer(there, asked, small_key, *token) == expected(days[:5])
+        assert answer(there, asked, key, *token) == expected(days[:5])
     # What they hold is the same but for its encryption: sealed columns open, in the order of the rows.
-    texts = [there("decrypt", table, *small_key, *token).stdout for table, _, token in places]
+    texts = [there("decrypt", table, *key, *token).stdout for table, _, token in places]
     assert texts[0] == texts[1] == texts[2] and texts[0].count("\n") == 501
     # A bucket's version goes on in a directory, and the other way round: what only adds rows needs no leave to replace.
-    there("append", days[6], "-o", "T", *small_key)
-    there("pull", f"s3://{bucket}/t", "-o", "P", *small_key)
-    assert answer(there, "P", small_key) == expected(days[:5])
+    there("append", days[6], "-o", "T", *key)
+    there("pull", f"s3://{bucket}/t", "-o", "P", *key)
+    assert answer(there, "P", key) == expected(days[:5])
 
 
-def test_rows_that_do_not_fit_change_nothing(hush, schema, days, small_key, tmp_path):
-    begin(hush, schema, days, "T", small_key)
+def test_rows_that_do_not_fit_change_nothing(hush, schema, days, key, tmp_path):
+    begin(hush, schema, days, "T", key)
     before = sorted(path.name for path in (tmp_path / "T" / "parts").iterdir())
     text = days[1].read_text(encoding="utf-8")
     for name, change in {
@@ -100,51 +100,51 @@ def test_rows_that_do_not_fit_change_nothing(hush, schema, days, small_key, tmp_
     }.items():
         bad = tmp_path / f"{name}.csv"
         bad.write_text(change, encoding="utf-8")
-        error = hush("append", bad, "-o", "T", *small_key, status=8).stderr
+        error = hush("append", bad, "-o", "T", *key, status=8).stderr
         assert error.startswith(("HUSH-D", "HUSH-S")), error
-    assert hush("append", days[1], "-o", "nowhere", *small_key, status=2).stderr.startswith("HUSH-T020")
+    assert hush("append", days[1], "-o", "nowhere", *key, status=2).stderr.startswith("HUSH-T020")
     assert sorted(path.name for path in (tmp_path / "T" / "parts").iterdir()) == before
-    assert answer(hush, "T", small_key) == expected(days[:1])
+    assert answer(hush, "T", key) == expected(days[:1])
 
 
-def test_rows_beyond_those_that_sums_are_sized_for_are_told(hush, schema, days, small_key):
+def test_rows_beyond_those_that_sums_are_sized_for_are_told(hush, schema, days, key):
     """Taken, said, and never answered wrongly: a sum that may not fit is refused."""
     text = schema.read_text(encoding="utf-8")
     found = re.search(r"^max_rows = .*$", text, re.MULTILINE)
     schema.write_text(text.replace(found[0], "max_rows = 130"), encoding="utf-8")
-    begin(hush, schema, days, "T", small_key)
-    hush("append", days[1], "-o", "T", *small_key)
-    said = hush("append", days[2], "-o", "T", *small_key).stderr
+    begin(hush, schema, days, "T", key)
+    hush("append", days[1], "-o", "T", *key)
+    said = hush("append", days[2], "-o", "T", *key).stderr
     assert "! The table has 170 rows more than max_rows in its schema" in said, said
-    asked = hush("query", "T", SQL, "--format", "csv", *small_key, status=None)
+    asked = hush("query", "T", SQL, "--format", "csv", *key, status=None)
     if asked.returncode == 0:
-        assert answer(hush, "T", small_key) == expected(days[:3])
+        assert answer(hush, "T", key) == expected(days[:3])
     else:
         assert asked.returncode in (3, 5) and asked.stderr.startswith("HUSH-P"), asked.stderr
-    counted = hush("query", "T", "SELECT COUNT(*) AS n FROM patients", "--format", "csv", *small_key).stdout
+    counted = hush("query", "T", "SELECT COUNT(*) AS n FROM patients", "--format", "csv", *key).stdout
     assert counted == "n\n300\n"
 
 
-def test_an_append_may_be_killed_at_any_call(through, there, schema, days, small_key, bucket, proxy, s3):
+def test_an_append_may_be_killed_at_any_call(through, there, schema, days, key, bucket, proxy, s3):
     """Before its commit it has added nothing, after it all; and the same batch again ends well."""
     place = f"s3://{bucket}/t"
-    begin(there, schema, days, place, small_key)
+    begin(there, schema, days, place, key)
     seen = []
 
     def none_or_all(number):
         had = there("info", place, "--json").stdout
         seen.append('"version":2' in had.replace(" ", ""))
-        assert answer(there, place, small_key) == expected(days[: 2 if seen[-1] else 1]), number
+        assert answer(there, place, key) == expected(days[: 2 if seen[-1] else 1]), number
 
-    kill_at_every_call(through, proxy, ("append", days[1], "-o", place, "--batch", "1", *small_key), none_or_all, 60)
+    kill_at_every_call(through, proxy, ("append", days[1], "-o", place, "--batch", "1", *key), none_or_all, 60)
     assert seen == sorted(seen) and not seen[0] and len(seen) >= 4
-    assert answer(there, place, small_key) == expected(days[:2])
-    assert "has been in the table" in there("append", days[1], "-o", place, "--batch", "1", *small_key).stderr
+    assert answer(there, place, key) == expected(days[:2])
+    assert "has been in the table" in there("append", days[1], "-o", place, "--batch", "1", *key).stderr
 
 
-def test_a_lost_answer_to_a_commit_adds_once(through, there, schema, days, small_key, bucket, proxy):
+def test_a_lost_answer_to_a_commit_adds_once(through, there, schema, days, key, bucket, proxy):
     place, lost = f"s3://{bucket}/t", []
-    begin(there, schema, days, place, small_key)
+    begin(there, schema, days, place, key)
 
     def lose(call):
         if call.method == "PUT" and call.path.endswith("manifest.hush") and len(lost) < 8:
@@ -154,14 +154,14 @@ def test_a_lost_answer_to_a_commit_adds_once(through, there, schema, days, small
 
     proxy.reset(lose)
     # Without a name, so that nothing but the manifest itself tells that it is there.
-    through("append", days[1], "-o", place, *small_key)
+    through("append", days[1], "-o", place, *key)
     assert lost
-    assert answer(there, place, small_key) == expected(days[:2])
+    assert answer(there, place, key) == expected(days[:2])
 
 
-def test_a_server_that_loses_its_answer_adds_once(hush, schema, days, small_key, server):
+def test_a_server_that_loses_its_answer_adds_once(hush, schema, days, key, server):
     """The manifest is committed, and the connection breaks before the answer comes."""
-    begin(hush, schema, days, "T", small_key)
+    begin(hush, schema, days, "T", key)
     hush("push", "T", server.url, *server.token)
     lost = []
 
@@ -173,15 +173,15 @@ def test_a_server_that_loses_its_answer_adds_once(hush, schema, days, small_key,
 
     relay = Proxy(server.port, lose)
     place = f"http://127.0.0.1:{relay.port}/tables/patients"
-    hush("append", days[1], "-o", place, *small_key, *server.token)
+    hush("append", days[1], "-o", place, *key, *server.token)
     relay.stop()
     assert lost
-    assert answer(hush, server.url, small_key, *server.token) == expected(days[:2])
+    assert answer(hush, server.url, key, *server.token) == expected(days[:2])
 
 
 @pytest.mark.parametrize("where", ["directory", "bucket", "server"])
-def test_many_append_at_once(there, schema, days, small_key, bucket, server, where):
-    begin(there, schema, days, "T", small_key)
+def test_many_append_at_once(there, schema, days, key, bucket, server, where):
+    begin(there, schema, days, "T", key)
     table, asked, token = {
         "directory": ("T", "T", ()),
         "bucket": (f"s3://{bucket}/t",) * 2 + ((),),
@@ -191,19 +191,19 @@ def test_many_append_at_once(there, schema, days, small_key, bucket, server, whe
         there("push", "T", table if where == "bucket" else server.url, *token)
 
     def append(day):
-        return there("append", days[day], "-o", table, "--batch", f"{day}", "--threads", 1, *small_key, *token).stderr
+        return there("append", days[day], "-o", table, "--batch", f"{day}", "--threads", 1, *key, *token).stderr
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         said = list(pool.map(append, [*range(1, 9), 3, 5]))
     assert sum("Nothing added" in text for text in said) == 2, said
-    assert answer(there, asked, small_key, *token) == expected(days[:9])
+    assert answer(there, asked, key, *token) == expected(days[:9])
     assert "version    9" in there("info", table, *token).stdout
 
 
-def test_a_table_of_many_appends_is_a_table_of_their_rows(hush, schema, days, small_key, server, tmp_path):
+def test_a_table_of_many_appends_is_a_table_of_their_rows(hush, schema, days, key, server, tmp_path):
     """Random files, some of many days; the table is pushed between, and grows on the server."""
     chance = random.Random(23)
-    begin(hush, schema, days, "T", small_key)
+    begin(hush, schema, days, "T", key)
     hush("push", "T", server.url, *server.token)
     had, day = [days[0]], 1
     while day < len(days):
@@ -213,28 +213,28 @@ def test_a_table_of_many_appends_is_a_table_of_their_rows(hush, schema, days, sm
         folder.mkdir()
         for path in several:
             shutil.copy(path, folder)
-        hush("append", folder if len(several) > 1 else several[0], "-o", "T", *small_key)
+        hush("append", folder if len(several) > 1 else several[0], "-o", "T", *key)
         had += several
         day += len(several)
         if chance.random() < 0.2:
             hush("push", "T", server.url, *server.token)
     hush("push", "T", server.url, *server.token)
-    assert answer(hush, "T", small_key) == expected(had)
-    assert answer(hush, server.url, small_key, *server.token) == expected(had)
+    assert answer(hush, "T", key) == expected(had)
+    assert answer(hush, server.url, key, *server.token) == expected(had)
     # Other statistics, rows and filters, against the same rows encrypted at once.
-    hush("encrypt", PATIENTS, "--schema", schema, "-o", "whole", *small_key)
+    hush("encrypt", PATIENTS, "--schema", schema, "-o", "whole", *key)
     for sql in (
         "SELECT COUNT(*) AS n, SUM(charges) AS s FROM patients WHERE year = 2023",
         "SELECT patient_id, age FROM patients WHERE ward = 'surgery' ORDER BY patient_id LIMIT 40",
         "SELECT year, AVG(charges) AS m FROM patients GROUP BY year ORDER BY year",
     ):
-        found = [hush("query", place, sql, "--format", "csv", *small_key).stdout for place in ("T", "whole")]
+        found = [hush("query", place, sql, "--format", "csv", *key).stdout for place in ("T", "whole")]
         assert found[0] == found[1], sql
 
 
 def test_python_appends_frames(tmp_path, days, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery")
+    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery", opens_in="16MiB")
     clear = ["ward", "year", "patient_id", "bp", "temperature"]
     table = ht.encrypt(days[0], sensitive=["age", "charges", "email"], clear=clear, out=tmp_path / "T", keys=key)
     frame = pyarrow.csv.read_csv(days[1])
@@ -250,9 +250,9 @@ def test_python_appends_frames(tmp_path, days, monkeypatch):
     assert table.sql(f"SELECT SUM(age) AS a FROM {table.name}").to_pyarrow().to_pylist() == [{"a": sum(ages)}]
 
 
-def test_the_example_of_airflow_loads_each_day_once(tmp_path, days, monkeypatch, hush, schema, small_key):
+def test_the_example_of_airflow_loads_each_day_once(tmp_path, days, monkeypatch, hush, schema, key):
     """The task as Airflow calls it, with a stand-in for Airflow itself: days in any order, tried again after they were in."""
-    begin(hush, schema, days, "T", small_key)
+    begin(hush, schema, days, "T", key)
     planned, tasks = [], {}
 
     def task(**settings):
@@ -272,7 +272,7 @@ def test_the_example_of_airflow_loads_each_day_once(tmp_path, days, monkeypatch,
     inbox.mkdir()
     for number in (1, 2, 3):
         shutil.copy(days[number], inbox / f"2026-01-0{number}.csv")
-    places = {"HUSH_TABLE": tmp_path / "T", "HUSH_INBOX": inbox, "HUSH_KEY": small_key[1], "HUSH_PASSPHRASE_FILE": small_key[3]}
+    places = {"HUSH_TABLE": tmp_path / "T", "HUSH_INBOX": inbox, "HUSH_KEY": key[1], "HUSH_PASSPHRASE_FILE": key[3]}
     for name, value in {**places, "HOME": tmp_path / "home"}.items():
         monkeypatch.setenv(name, str(value))
     runpy.run_path(str(PATIENTS.parent / "airflow_daily.py"))
@@ -282,4 +282,4 @@ def test_the_example_of_airflow_loads_each_day_once(tmp_path, days, monkeypatch,
     shutil.copy(days[9], inbox / "2026-01-02.csv")
     with pytest.raises(ht.DataError, match="2026-01-02"):
         load("2026-01-02")
-    assert answer(hush, "T", small_key) == expected(days[:4])
+    assert answer(hush, "T", key) == expected(days[:4])

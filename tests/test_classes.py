@@ -93,14 +93,14 @@ def rows_of(draw):
 
 
 @pytest.fixture
-def tables(hush, small_key, tmp_path):
+def tables(hush, key, tmp_path):
     """Both tables in directories, and as they are."""
     duck, rows = duckdb.connect(), rows_of(random.Random(11))
     for name, schema in [("sales", SALES), ("shops", SHOPS)]:
         with open(tmp_path / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([HEADS[name], *rows[name]])
         (tmp_path / f"{name}.toml").write_text(schema, encoding="utf-8")
-        hush("encrypt", f"{name}.csv", "--schema", f"{name}.toml", "-o", name.upper(), *small_key)
+        hush("encrypt", f"{name}.csv", "--schema", f"{name}.toml", "-o", name.upper(), *key)
         types = {column: TYPES.get(column, "VARCHAR") for column in HEADS[name]}
         duck.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{tmp_path / name}.csv', header=true, columns={types})")
     return duck
@@ -134,22 +134,22 @@ IN_CLASSES = [
 ]
 
 
-def test_keys_that_find_the_same_are_one_group(hush, small_key, tables):
+def test_keys_that_find_the_same_are_one_group(hush, key, tables):
     for query in IN_CLASSES:
         # Within one process rows are as quick.
-        found, asked = ask(hush, small_key, query, options=["--link", "1"])
+        found, asked = ask(hush, key, query, options=["--link", "1"])
         assert_same_rows(found, tables.execute(query).fetchall(), query)
         assert in_classes(asked), (query, asked)
         # What a join key is, is said nowhere.
         assert "it's" not in str(asked) and "it''s" not in str(asked)
 
 
-def test_encrypted_sums_are_asked_for_in_classes(hush, small_key, tables, tmp_path):
+def test_encrypted_sums_are_asked_for_in_classes(hush, key, tables, tmp_path):
     """Over a slow link a server's sums of two classes are less than the rows."""
     query = "SELECT COUNT(*) AS n, SUM(f.paid) AS paid FROM sales f WHERE f.code IN (SELECT code FROM shops WHERE open)"
-    lines = hush("explain", "SALES", "SHOPS", query, "--link", "1", *small_key)
+    lines = hush("explain", "SALES", "SHOPS", query, "--link", "1", *key)
     assert "once shops has answered" in lines.stdout + lines.stderr
-    found, asked = ask(hush, small_key, query, options=["--link", "0.2"])
+    found, asked = ask(hush, key, query, options=["--link", "0.2"])
     assert_same_rows(found, tables.execute(query).fetchall(), query)
     assert in_classes(asked), asked
 
@@ -174,64 +174,64 @@ NOT_IN_CLASSES = [
 ]
 
 
-def test_hidden_columns_decide_on_no_group(hush, small_key, tables):
+def test_hidden_columns_decide_on_no_group(hush, key, tables):
     for query in NOT_IN_CLASSES:
-        found, asked = ask(hush, small_key, query, options=["--link", "1"])
+        found, asked = ask(hush, key, query, options=["--link", "1"])
         assert_same_rows(found, tables.execute(query).fetchall(), query)
         assert not in_classes(asked), (query, asked)
 
 
-def test_tables_of_other_places_decide_on_no_group(hush, small_key, tables, server):
+def test_tables_of_other_places_decide_on_no_group(hush, key, tables, server):
     """A server is told of another table what it has itself, and nothing else."""
     hush("push", "SALES", server.url, *server.token)
     there = f"{server.url}/tables/sales"
     query = IN_CLASSES[0]
-    found, asked = ask(hush, small_key, query, (there, "SHOPS"), server.token)
+    found, asked = ask(hush, key, query, (there, "SHOPS"), server.token)
     assert_same_rows(found, tables.execute(query).fetchall(), query)
     assert not in_classes(asked), asked
     hush("push", "SHOPS", server.url, *server.token)
-    found, asked = ask(hush, small_key, query, (there, f"{server.url}/tables/shops"), server.token)
+    found, asked = ask(hush, key, query, (there, f"{server.url}/tables/shops"), server.token)
     assert_same_rows(found, tables.execute(query).fetchall(), query)
     assert in_classes(asked), asked
 
 
-def test_explain_tells_of_classes(hush, small_key, tables):
-    done = hush("explain", "SALES", "SHOPS", IN_CLASSES[0], *small_key)
+def test_explain_tells_of_classes(hush, key, tables):
+    done = hush("explain", "SALES", "SHOPS", IN_CLASSES[0], *key)
     assert "once shops has answered, keys that find the same there may be asked for as one group" in done.stdout + done.stderr
 
 
-def test_one_list_decides_on_no_other(hush, small_key, tables):
+def test_one_list_decides_on_no_other(hush, key, tables):
     """The same shops, found by a clear key and by tokens of another name: nobody sees which token has which value."""
     one = "SELECT s.region, SUM(f.units) AS units FROM sales f JOIN shops s ON f.{} = s.id GROUP BY s.region"
     query = f"SELECT * FROM ({one.format('shop')} UNION ALL {one.format('number')}) u ORDER BY 1 NULLS LAST, 2"
-    found, asked = ask(hush, small_key, query, options=["--link", "1"])
+    found, asked = ask(hush, key, query, options=["--link", "1"])
     assert_same_rows(found, tables.execute(query).fetchall(), query)
     lists = [sql for table, sql in asked if table == "sales"]
     assert any('"shop" IN (' in sql for sql in lists) and not any('"number" IN (' in sql for sql in lists), asked
 
 
-def test_partners_of_different_joins_are_different(hush, small_key, tables):
+def test_partners_of_different_joins_are_different(hush, key, tables):
     """Shops of one region, where a missing region is one and where it is none."""
     pairs = "(SELECT a.id, b.level FROM shops a JOIN shops b ON a.region {} b.region AND b.id < 20)"
     one = "SELECT SUM(f.units * d.level) AS u FROM sales f JOIN {} d ON f.shop = d.id"
     query = " UNION ALL ".join(one.format(pairs.format(how)) for how in ("=", "IS NOT DISTINCT FROM"))
-    found, _ = ask(hush, small_key, query, options=["--link", "1"])
+    found, _ = ask(hush, key, query, options=["--link", "1"])
     assert sorted(found.split()[1:]) == sorted(str(row[0]) for row in tables.execute(query).fetchall())
 
 
-def test_lists_tell_no_order(hush, small_key, tables):
+def test_lists_tell_no_order(hush, key, tables):
     """Keys stand in the order of their tokens, and so do classes."""
     query = "SELECT s.region, SUM(f.units) AS n FROM sales f JOIN shops s ON f.code = s.code GROUP BY s.region ORDER BY 1 NULLS LAST"
-    done = hush("query", "SALES", "SHOPS", query, "--link", "1", "--analyze", "--json", *small_key)
+    done = hush("query", "SALES", "SHOPS", query, "--link", "1", "--analyze", "--json", *key)
     lists = [re.findall(r"'([^']*)'", found) for found in re.findall(r"WHEN \\\"code\\\" IN \(([^)]*)\)", done.stderr)]
     assert len(lists) >= 4 and all(found == sorted(found) for found in lists), lists
     firsts = [found[0] for found in lists[: len(lists) // 2]]
     assert firsts == sorted(firsts)
 
 
-def test_a_cast_that_loses_places_is_no_key(hush, small_key, tables):
+def test_a_cast_that_loses_places_is_no_key(hush, key, tables):
     query = "SELECT COUNT(*) AS n FROM sales f WHERE {} IN (SELECT id FROM shops WHERE open)"
-    found, asked = ask(hush, small_key, query.format("CAST(f.rate AS BIGINT)"), options=["--link", "1"])
+    found, asked = ask(hush, key, query.format("CAST(f.rate AS BIGINT)"), options=["--link", "1"])
     # Casts to integers cut off here, and round in DuckDB.
     assert_same_rows(found, tables.execute(query.format("CAST(trunc(f.rate) AS BIGINT)")).fetchall(), query)
     assert not in_classes(asked), asked

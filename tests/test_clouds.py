@@ -110,12 +110,12 @@ def cloud(hush, request):
 
 
 @pytest.fixture
-def encrypt(hush, tmp_path, small_key):
+def encrypt(hush, tmp_path, key):
     """The arguments that encrypt the example, but for the place."""
     path = tmp_path / "patients.schema.toml"
     hush("init", PATIENTS, "--sensitive", "age,charges,email", "--clear", "ward,patient_id,year,bp,temperature", "-o", path)
     approve(path)
-    return ("encrypt", PATIENTS, "--schema", path, *small_key)
+    return ("encrypt", PATIENTS, "--schema", path, *key)
 
 
 def rows(hush, place, key):
@@ -123,40 +123,40 @@ def rows(hush, place, key):
     return hush("query", place, SQL, "--format", "csv", *key).stdout
 
 
-def test_a_container_is_as_good_as_a_directory(hush, cloud, encrypt, small_key):
+def test_a_container_is_as_good_as_a_directory(hush, cloud, encrypt, key):
     run, lake = cloud
     hush(*encrypt, "-o", "T")
-    expected = rows(hush, "T", small_key)
+    expected = rows(hush, "T", key)
     run(*encrypt, "-o", f"{lake}/patients")
-    assert rows(run, f"{lake}/patients", small_key) == expected
+    assert rows(run, f"{lake}/patients", key) == expected
     run("push", "T", f"{lake}/copies/patients", "--verify")
     assert " 0 parts sent" in run("push", "T", f"{lake}/copies/patients").stderr
-    assert rows(run, f"{lake}/copies/patients", small_key) == expected
-    run("pull", f"{lake}/copies/patients", "-o", "back", *small_key)
-    assert rows(hush, "back", small_key) == expected
+    assert rows(run, f"{lake}/copies/patients", key) == expected
+    run("pull", f"{lake}/copies/patients", "-o", "back", *key)
+    assert rows(hush, "back", key) == expected
     listed = [json.loads(line) for line in run("ls", f"{lake}/copies", "--json").stdout.splitlines()]
     assert [table["table"] for table in listed] == ["patients"]
     run(*encrypt, "-o", f"{lake}/patients", "--replace")
     assert "version    2" in run("info", f"{lake}/patients").stdout
     run("drop", lake, "patients", "--yes")
-    assert run("query", f"{lake}/patients", SQL, *small_key, status=2).stderr.startswith("HUSH-T020")
+    assert run("query", f"{lake}/patients", SQL, *key, status=2).stderr.startswith("HUSH-T020")
 
 
-def test_data_in_a_container_are_read(cloud, small_key, tmp_path):
+def test_data_in_a_container_are_read(cloud, key, tmp_path):
     """A folder with partitions is encrypted from the container into the container."""
     run, lake = cloud
     run("init", f"{lake}/visits/", "--sensitive", "charges", "--clear", "ward,year", "-o", "visits.schema.toml")
     approve(tmp_path / "visits.schema.toml")
-    run("encrypt", f"{lake}/visits/", "--schema", "visits.schema.toml", "-o", f"{lake}/visits.hush", *small_key)
+    run("encrypt", f"{lake}/visits/", "--schema", "visits.schema.toml", "-o", f"{lake}/visits.hush", *key)
     query = "SELECT year, COUNT(*), SUM(charges) FROM visits GROUP BY year ORDER BY year"
-    found = run("query", f"{lake}/visits.hush", query, "--format", "csv", *small_key).stdout
+    found = run("query", f"{lake}/visits.hush", query, "--format", "csv", *key).stdout
     assert found.splitlines()[1:] == [f"{year},500,{sum(range(500))}" for year in (2022, 2023)]
     absent = run("init", f"{lake}/nothing.csv", status=None)
     assert absent.returncode != 0 and f"{lake}/nothing.csv" in absent.stderr, absent.stderr
     assert KEY not in absent.stderr and "SharedKey" not in absent.stderr
 
 
-def test_of_sixteen_writers_one_commits(cloud, encrypt, small_key):
+def test_of_sixteen_writers_one_commits(cloud, encrypt, key):
     run, lake = cloud
     writers = [run.start(*encrypt, "-o", f"{lake}/raced", text=True) for _ in range(WRITERS)]
     ended = [(writer.communicate()[1], writer.returncode) for writer in writers]
@@ -165,10 +165,10 @@ def test_of_sixteen_writers_one_commits(cloud, encrypt, small_key):
     expected = ("HUSH-T02", "HUSH-C07", "HUSH-T051") if lake.startswith("gs") else ("HUSH-T02", "HUSH-C07")
     assert all(error.startswith(expected) for error, code in ended if code != 0), ended
     assert "version    1" in run("info", f"{lake}/raced").stdout
-    assert rows(run, f"{lake}/raced", small_key)
+    assert rows(run, f"{lake}/raced", key)
 
 
-def test_what_changes_too_often_is_tried_again(hush, storage, encrypt, small_key):
+def test_what_changes_too_often_is_tried_again(hush, storage, encrypt, key):
     """Google changes an object once a second, and refuses what comes sooner."""
     run = hush.with_environment(**google_environment(storage))
     run(*encrypt, "-o", "gs://lake/patients")
@@ -178,12 +178,12 @@ def test_what_changes_too_often_is_tried_again(hush, storage, encrypt, small_key
     assert len(storage.objects) > google_storage.PAGE, "lists take several pages"
 
 
-def test_no_token_goes_over_an_open_line(hush, storage, small_key):
+def test_no_token_goes_over_an_open_line(hush, storage, key):
     """An address that begins with http:// has to be allowed, in the environment as in the file of an account."""
     lines = {"GOOGLE_BASE_URL": f"http://127.0.0.1:{storage.port}"}
     account = google_environment(storage)
     for environment in (lines | {"GOOGLE_SERVICE_ACCOUNT_KEY": account["GOOGLE_SERVICE_ACCOUNT_KEY"]}, lines, {**account, "GOOGLE_ALLOW_HTTP": "false"}):
-        refused = hush.with_environment(**environment)("info", "gs://lake/patients", *small_key, status=None)
+        refused = hush.with_environment(**environment)("info", "gs://lake/patients", *key, status=None)
         assert refused.returncode != 0 and refused.stderr.startswith("HUSH-"), refused.stderr
         assert "private_key" not in refused.stderr
         if "GOOGLE_BASE_URL" in environment:

@@ -90,11 +90,11 @@ def write(path, draw, count):
 
 
 @pytest.fixture
-def table(hush, tmp_path, small_key):
+def table(hush, tmp_path, key):
     """Two chunks, so that constants meet more than one ring element."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
     write(tmp_path / "t.csv", random.Random(3), 8700)
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     return tmp_path / "T"
 
 
@@ -103,10 +103,9 @@ def parts(table):
     return len(list((table / "parts").glob("*.enc.parquet")))
 
 
-def opened(table, small_key):
+def opened(table, key):
     """The table, with constants hidden."""
-    key = ht.open_key(small_key[1], passphrase_file=small_key[3])
-    return ht.open(str(table), keys=key, way="filter", hide=["constants", "pattern", "sizes"])
+    return ht.open(str(table), keys=ht.open_key(key[1], passphrase_file=key[3]), way="filter", hide=["constants", "pattern", "sizes"])
 
 
 def atom(draw):
@@ -164,7 +163,7 @@ def by_fetch(hush, query, key):
     return hush("query", "T", query, "--way", "fetch", "--format", "csv", *key).stdout
 
 
-def test_random_questions(hush, table, small_key):
+def test_random_questions(hush, table, key):
     """Until enough were answered: some need more levels than there are."""
     seed = random.randrange(2**32)
     print("seed", seed)
@@ -172,29 +171,29 @@ def test_random_questions(hush, table, small_key):
     answered = 0
     for _ in range(60):
         query = question(draw)
-        found = hidden(hush, query, small_key)
-        assert found in (None, by_fetch(hush, query, small_key)), query
+        found = hidden(hush, query, key)
+        assert found in (None, by_fetch(hush, query, key)), query
         answered += found is not None
         if answered == 6:
             return
     raise AssertionError(f"only {answered} were answered")
 
 
-def test_duckdb_agrees(hush, table, small_key):
+def test_duckdb_agrees(hush, table, key):
     """The form of TPC-H's Q6, with dates in two digits; more rows then."""
     for constants in CONSTANTS[:2]:
         query = FORM.format(*constants)
-        assert hidden(hush, query, small_key) == by_fetch(hush, query, small_key)
-        assert_as_duckdb(by_fetch(hush, query, small_key), query, table.parent / "t.csv", least=1)
+        assert hidden(hush, query, key) == by_fetch(hush, query, key)
+        assert_as_duckdb(by_fetch(hush, query, key), query, table.parent / "t.csv", least=1)
     write(table.parent / "more.csv", random.Random(4), 500)
-    hush("append", "more.csv", "-o", "T", *small_key)
+    hush("append", "more.csv", "-o", "T", *key)
     query = FORM.format(*CONSTANTS[2])
-    assert hidden(hush, query, small_key) == by_fetch(hush, query, small_key) != ""
+    assert hidden(hush, query, key) == by_fetch(hush, query, key) != ""
 
 
-def test_what_is_sent_hangs_on_no_constant(table, small_key):
+def test_what_is_sent_hangs_on_no_constant(table, key):
     """Plans are the same but for a ciphertext, which is never the same; answers are of one length."""
-    owned = opened(table, small_key)
+    owned = opened(table, key)
     sent, ciphertexts, lengths = set(), set(), set()
     for constants in [*CONSTANTS, CONSTANTS[0]]:
         prepared = owned.prepare(FORM.format(*constants))
@@ -227,34 +226,33 @@ def test_what_is_sent_hangs_on_no_constant(table, small_key):
         assert one == other
 
 
-def test_partial_answers(hush, table, small_key):
+def test_partial_answers(hush, table, key):
     """Each part by itself, put together, gives the bytes of one machine; the owner reads them."""
     write(table.parent / "more.csv", random.Random(5), 300)
-    hush("append", "more.csv", "-o", "T", *small_key)
+    hush("append", "more.csv", "-o", "T", *key)
     last = parts(table)
     assert last > 2
     place, query = str(table), FORM.format(*CONSTANTS[0])
-    prepared = opened(table, small_key).prepare(query)
+    prepared = opened(table, key).prepare(query)
     whole = worker.finish(place, prepared.plan, [worker.run_parts(place, prepared.plan, 0, last)])
     partials = [worker.run_parts(place, prepared.plan, a, b) for a, b in ((2, last), (0, 1), (1, 2))]
     assert worker.finish(place, prepared.plan, partials) == whole
-    key = ht.open_key(small_key[1], passphrase_file=small_key[3])
-    expected = ht.open(place, keys=key, way="fetch").sql(query)
+    expected = ht.open(place, keys=ht.open_key(key[1], passphrase_file=key[3]), way="fetch").sql(query)
     assert list(prepared.finish(whole)) == list(expected)
 
 
-def test_a_server_answers(hush, table, server, small_key):
+def test_a_server_answers(hush, table, server, key):
     """Keys are pushed with the table, and plans of such a size are taken."""
     hush("push", "T", server.url, *server.token)
     query = FORM.format(*CONSTANTS[0])
     asked = ["query", f"{server.url}/tables/t", query, "--way", "filter", "--hide", "pattern", "--format", "csv"]
-    assert hush(*asked, *server.token, *small_key).stdout == by_fetch(hush, query, small_key)
+    assert hush(*asked, *server.token, *key).stdout == by_fetch(hush, query, key)
     assert "1994" not in server.log.read_text(encoding="utf-8")
 
 
-def test_plans_that_were_changed_are_refused(table, small_key):
+def test_plans_that_were_changed_are_refused(table, key):
     """Before anything is computed; bytes that are no ciphertext over the chain, too."""
-    prepared = opened(table, small_key).prepare(FORM.format(*CONSTANTS[0]))
+    prepared = opened(table, key).prepare(FORM.format(*CONSTANTS[0]))
     plan = json.loads(prepared.plan)
     run = lambda: worker.run_parts(str(table), json.dumps(plan).encode(), 0, 1)
     condition = plan["task"]["products"]["computed"]
@@ -290,44 +288,44 @@ def test_plans_that_were_changed_are_refused(table, small_key):
         run()
 
 
-def test_without_keys_or_with_clear_columns_another_way_answers(hush, table, tmp_path, small_key):
+def test_without_keys_or_with_clear_columns_another_way_answers(hush, table, tmp_path, key):
     """Clear columns would show their constants. Keys that are gone, or are of another secret, are not used."""
     asked = "SELECT SUM(pay) AS s FROM t WHERE size > 3"
     for query in (f"{asked} AND ward = 'n'", f"{asked} OR ward = 's'"):
-        done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", *small_key, status=None)
+        done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", *key, status=None)
         assert done.stderr.startswith("HUSH-P030") and "clear columns" in done.stderr, done.stderr
-        assert hush("query", "T", query, "--hide", "pattern", "--format", "csv", *small_key).stdout == by_fetch(hush, query, small_key)
-    told = " ".join(hush("explain", "T", asked, "--way", "filter", "--hide", "constants", *small_key).stdout.split())
+        assert hush("query", "T", query, "--hide", "pattern", "--format", "csv", *key).stdout == by_fetch(hush, query, key)
+    told = " ".join(hush("explain", "T", asked, "--way", "filter", "--hide", "constants", *key).stdout.split())
     assert "constants that it cannot read" in told and "circular security" in told and "expand" in told, told
     assert "relinearisation" in hush("info", "T").stdout
     keys = sorted((table / "keys").glob("*.key"), key=lambda file: file.stat().st_size)
     assert len(keys) == 2
     whole = keys[0].read_bytes()
     keys[0].write_bytes(whole[:-1])
-    done = hush("query", "T", asked, "--way", "filter", "--hide", "pattern", *small_key, status=None)
+    done = hush("query", "T", asked, "--way", "filter", "--hide", "pattern", *key, status=None)
     assert done.returncode and re.match("HUSH-[ETC]", done.stderr), done.stderr
     keys[0].write_bytes(whole)
-    assert hidden(hush, asked, small_key) == by_fetch(hush, asked, small_key)
-    hush("rotate", "T", *small_key)
-    assert hidden(hush, asked, small_key) is None
-    assert hush("query", "T", asked, "--hide", "pattern", "--format", "csv", *small_key).stdout == by_fetch(hush, asked, small_key)
+    assert hidden(hush, asked, key) == by_fetch(hush, asked, key)
+    hush("rotate", "T", *key)
+    assert hidden(hush, asked, key) is None
+    assert hush("query", "T", asked, "--hide", "pattern", "--format", "csv", *key).stdout == by_fetch(hush, asked, key)
 
 
-def test_rows_that_match(hush, table, small_key):
+def test_rows_that_match(hush, table, key):
     """Rows come back under hidden constants too, and neither what is sent nor its length hangs on constants, or on whether a row matches."""
     moved = set()
     for first, last, size in (("1994-02-01", "1994-02-09", "4"), ("1994-07-30", "1994-02-09", "-9"), ("1990-01-01", "1994-01-02", "100"), ("1994-01-01", "1999-01-01", "21")):
         query = f"SELECT day, pay FROM t WHERE day >= DATE '{first}' AND day < DATE '{last}' AND size < {size} ORDER BY day, pay NULLS LAST"
-        found = hidden(hush, query, small_key)
-        assert found == by_fetch(hush, query, small_key), query
-        done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", "--analyze", "--json", *small_key)
+        found = hidden(hush, query, key)
+        assert found == by_fetch(hush, query, key), query
+        done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", "--analyze", "--json", *key)
         measured = json.loads(done.stderr.splitlines()[-1])["measured"]
         moved.add((measured["bytes_up"], measured["bytes_down"]))
-        done = hush("query", "T", query, "--way", "filter", "--hide", "pattern,sizes", *small_key, status=None)
+        done = hush("query", "T", query, "--way", "filter", "--hide", "pattern,sizes", *key, status=None)
         assert done.stderr.startswith("HUSH-P030"), done.stderr
     assert len(moved) == 1, moved
     # Rounds would hang on what they find: the first rows of an order are rows that match, if they are few.
     query = "SELECT day, pay FROM t WHERE size = 3 AND rate = 0.05 ORDER BY day LIMIT 3"
-    assert hidden(hush, query, small_key) == by_fetch(hush, query, small_key)
-    told = hush("explain", "T", query, "--way", "filter", "--hide", "pattern", *small_key).stdout
+    assert hidden(hush, query, key) == by_fetch(hush, query, key)
+    told = hush("explain", "T", query, "--way", "filter", "--hide", "pattern", *key).stdout
     assert "encrypted constants" in told and "rounds" not in told, told

@@ -49,7 +49,7 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def copied(hush, tmp_path, small_key):
+def copied(hush, tmp_path, key):
     """A table with copies beside ciphertexts and alone: its directory, and its rows as a CSV file."""
     draw = random.Random(5)
     data = tmp_path / "t.csv"
@@ -60,7 +60,7 @@ def copied(hush, tmp_path, small_key):
             visits = "" if row % 9 == 0 else draw.randint(-1, 14)
             out.writerow([draw.choice([0, 120, draw.randint(0, 120)]), f"{draw.randint(-50000, 900050) / 100:.2f}", visits, "ab"[row % 2], f"n{row}"])
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
-    hush("encrypt", data, "-o", tmp_path / "T", *small_key)
+    hush("encrypt", data, "-o", tmp_path / "T", *key)
     return tmp_path / "T", data
 
 
@@ -70,14 +70,14 @@ def asked(hush, table, query, *options):
     return done.stdout, json.loads(done.stderr.splitlines()[-1])
 
 
-def test_a_copy_takes_the_bits_of_its_range(hush, copied, small_key):
+def test_a_copy_takes_the_bits_of_its_range(hush, copied, key):
     """Down and stored, with all that is around them: at most a twentieth more. The answers are those of the plain rows."""
     table, data = copied
     for query in QUESTIONS:
-        found, _ = asked(hush, table, query, *small_key)
+        found, _ = asked(hush, table, query, *key)
         assert found == hush("run", data, query, "--schema", data.with_suffix(".schema.toml"), "--dry-run", "--format", "csv", "--quiet").stdout, query
     query = "SELECT MIN(age) AS a, MAX(cost) AS c, COUNT(visits) AS v FROM t"
-    _, analysis = asked(hush, table, query, "--way", "fetch", *small_key)
+    _, analysis = asked(hush, table, query, "--way", "fetch", *key)
     predicted, measured = analysis["predicted"]["prediction"], analysis["measured"]
     assert predicted["bytes_down_exact"] and predicted["bytes_down"] == measured["bytes_down"]
     least = ROWS * sum(BITS.values()) / 8
@@ -86,17 +86,17 @@ def test_a_copy_takes_the_bits_of_its_range(hush, copied, small_key):
     alone = data.with_name("alone.toml")
     dropped = SCHEMA.replace('for = ["sum", "fetch"]', 'for = ["fetch"]').replace('protect = "clear"', 'protect = "drop"').replace('protect = "seal"', 'protect = "drop"')
     alone.write_text(dropped, encoding="utf-8")
-    hush("encrypt", data, "-o", "A", "--schema", alone, *small_key)
+    hush("encrypt", data, "-o", "A", "--schema", alone, *key)
     stored = sum(file.stat().st_size for file in (data.parent / "A" / "parts").iterdir())
     assert least <= stored <= 1.05 * least
-    assert asked(hush, "A", query, *small_key)[0] == asked(hush, table, query, *small_key)[0]
+    assert asked(hush, "A", query, *key)[0] == asked(hush, table, query, *key)[0]
     # Whatever is stored comes back by itself too, though no server could add it up.
-    given = hush("decrypt", "A", "--format", "csv", *small_key).stdout.splitlines()
+    given = hush("decrypt", "A", "--format", "csv", *key).stdout.splitlines()
     wanted = [",".join(row[:3]) for row in csv.reader(data.open(encoding="utf-8"))]
     assert given == wanted
 
 
-def test_a_proposal_says_what_a_row_takes(hush, copied, small_key, tmp_path):
+def test_a_proposal_says_what_a_row_takes(hush, copied, key, tmp_path):
     """Within a twentieth of what is stored, with copies and without."""
     _, data = copied
     said = hush("init", data, "--sensitive", "age,cost,visits", "--clear", "ward,note", "-o", tmp_path / "p.toml").stderr
@@ -106,16 +106,16 @@ def test_a_proposal_says_what_a_row_takes(hush, copied, small_key, tmp_path):
     for name, expected in (("for = [", without), ('for = ["fetch", ', without + further)):
         (tmp_path / "p.toml").write_text(text.replace("for = [", name), encoding="utf-8")
         table = tmp_path / f"P{name == 'for = ['}"
-        hush("encrypt", data, "-o", table, "--schema", tmp_path / "p.toml", *small_key)
+        hush("encrypt", data, "-o", table, "--schema", tmp_path / "p.toml", *key)
         stored = sum(file.stat().st_size for file in (table / "parts").iterdir()) / ROWS
         assert abs(stored / expected - 1) < 0.05, (stored, expected, said)
 
 
-def test_kept_columns_come_back_once(hush, copied, small_key, server):
+def test_kept_columns_come_back_once(hush, copied, key, server):
     """A question brings what no question before has brought; the server sees columns and nothing else of any question."""
     table, data = copied
     hush("push", table, server.url, *server.token)
-    remote = (*server.token, *small_key)
+    remote = (*server.token, *key)
     ask = lambda query, *options: asked(hush, server.url, query, *options, *remote)
     keeping = lambda query: ask(query, "--keep")
     expected = [ask(query)[0] for query in QUESTIONS]
@@ -146,7 +146,7 @@ def test_kept_columns_come_back_once(hush, copied, small_key, server):
     assert not any(keeping(query)[1]["measured"]["bytes_down"] for query in QUESTIONS)
     # A version later all columns are others. No file of the version before is left.
     data.write_text("age,cost,visits,ward,note\n120,9000.50,14,b,n7\n", encoding="utf-8")
-    hush("append", data, "-o", table, *small_key)
+    hush("append", data, "-o", table, *key)
     hush("push", table, server.url, *server.token)
     found, analysis = keeping(QUESTIONS[0])
     assert found == ask(QUESTIONS[0])[0] and analysis["measured"]["bytes_down"] > 0
@@ -157,23 +157,23 @@ def test_kept_columns_come_back_once(hush, copied, small_key, server):
     assert "cannot be used with" in hush("query", server.url, QUESTIONS[0], "--keep", "--way", "sum", *remote, status=2).stderr
 
 
-def test_columns_without_copies_are_kept_too(hush, copied, small_key):
+def test_columns_without_copies_are_kept_too(hush, copied, key):
     """Bodies of sums, values and validity each by itself."""
     _, data = copied
     schema = data.with_name("bodies.toml")
     schema.write_text(SCHEMA.replace('for = ["sum", "fetch"]', 'for = ["sum"]').replace('for = ["fetch"]', 'for = ["sum"]'), encoding="utf-8")
-    hush("encrypt", data, "-o", "B", "--schema", schema, *small_key)
+    hush("encrypt", data, "-o", "B", "--schema", schema, *key)
     for query in QUESTIONS:
-        plain, _ = asked(hush, "B", query, *small_key)
-        first, _ = asked(hush, "B", query, "--keep", *small_key)
-        again, analysis = asked(hush, "B", query, "--keep", *small_key)
+        plain, _ = asked(hush, "B", query, *key)
+        first, _ = asked(hush, "B", query, "--keep", *key)
+        again, analysis = asked(hush, "B", query, "--keep", *key)
         assert plain == first == again and analysis["measured"]["bytes_down"] == 0, query
     # What cannot be kept is said, and the answer is there.
     columns = hush.directory / "home" / ".cache" / "hushtable" / "columns"
     shutil.rmtree(columns)
     columns.write_text("a file", encoding="utf-8")
-    done = hush("query", "B", QUESTIONS[0], "--keep", "--format", "csv", *small_key)
-    assert done.stdout == asked(hush, "B", QUESTIONS[0], *small_key)[0] and "columns are not kept" in done.stderr
+    done = hush("query", "B", QUESTIONS[0], "--keep", "--format", "csv", *key)
+    assert done.stdout == asked(hush, "B", QUESTIONS[0], *key)[0] and "columns are not kept" in done.stderr
 
 
 def test_python_keeps_columns(copied, tmp_path, monkeypatch):

@@ -178,24 +178,24 @@ def question(draw, cube):
     return f"SELECT {', '.join(named)} FROM t{where}{group}{having}{order}{limit}"
 
 
-def test_random_questions(hush, tmp_path, small_key):
+def test_random_questions(hush, tmp_path, key):
     """Cells answer as columns that come back do, over parts with the cube and without it, with the predicted bytes."""
     seed = random.randrange(2**32)
     print("seed", seed)
     draw = random.Random(seed)
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
     write(tmp_path / "t.csv", rows(draw, ROWS))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     # Few rows take less than a cube of them would: they have none.
     write(tmp_path / "few.csv", rows(draw, 20, ROWS))
     write(tmp_path / "many.csv", rows(draw, 9000, ROWS + 20))
-    hush("append", "few.csv", "-o", "T", *small_key)
-    hush("append", "many.csv", "-o", "T", *small_key)
+    hush("append", "few.csv", "-o", "T", *key)
+    hush("append", "many.csv", "-o", "T", *key)
     parts = manifest(tmp_path / "T")["parts"]
     assert [sorted(part.get("cubes", {}).get("numbers", [])) for part in parts] == [[0, 1], [], [0, 1]], parts
     for _ in range(14):
         for cube in ("first", "second"):
-            same_by_each_way(hush, question(draw, cube), small_key)
+            same_by_each_way(hush, question(draw, cube), key)
 
 
 def same_by_each_way(hush, query, key):
@@ -226,38 +226,38 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def table(hush, tmp_path, small_key):
+def table(hush, tmp_path, key):
     """A table with two cubes."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(3), ROWS))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     return tmp_path / "T"
 
 
-def test_duckdb_agrees(hush, table, small_key):
+def test_duckdb_agrees(hush, table, key):
     """Another engine on the plain rows."""
     for query in QUESTIONS:
-        assert_as_duckdb(same_by_each_way(hush, query, small_key), query, table.parent / "t.csv", least=3)
+        assert_as_duckdb(same_by_each_way(hush, query, key), query, table.parent / "t.csv", least=3)
 
 
-def test_what_is_sent_is_the_same_for_every_constant(hush, table, small_key):
+def test_what_is_sent_is_the_same_for_every_constant(hush, table, key):
     """Bytes up and down do not depend on the question; `explain` says what the server learns, and that it is right about it."""
     moved = set()
     for level in range(-2, 4):
         for month in range(2, 12):
             query = f"SELECT SUM(pay) FROM t WHERE level = {level} AND day < DATE '2023-{month:02d}-01'"
-            done = hush("query", "T", query, "--way", "cube", "--hide", "constants,pattern,sizes", "--analyze", "--json", *small_key)
+            done = hush("query", "T", query, "--way", "cube", "--hide", "constants,pattern,sizes", "--analyze", "--json", *key)
             measured = json.loads(done.stderr.splitlines()[-1])["measured"]
             moved.add((measured["bytes_up"], measured["bytes_down"]))
     assert len(moved) == 1, moved
-    described = hush("info", "T", *small_key).stdout
+    described = hush("info", "T", *key).stdout
     assert "cube       #0 by month(day), kind, flag, level: 624 cells, in 1 of 1 parts" in described, described
-    told = hush("explain", "T", QUESTIONS[0], "--way", "cube", *small_key).stdout
+    told = hush("explain", "T", QUESTIONS[0], "--way", "cube", *key).stdout
     assert re.search(r"cube 0 was asked for, all 624 cells", told), told
     assert "2023-03-01" not in told.split("learns")[-1], told
 
 
-def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
+def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, key):
     """Deletions, updates, compactions, alterations and rotations leave no question of a cube wrong, and no name of cubes comes twice."""
     ids, files = {}, set()
 
@@ -269,51 +269,51 @@ def test_cubes_through_the_life_of_a_table(hush, table, tmp_path, small_key):
                 assert ids.setdefault(*found) == found[1], "one name, one file"
                 files.add(found[1])
         assert sum("cubes" in part and "dead" not in part for part in parts) == (covered or len(parts)), parts
-        return [same_by_each_way(hush, query, small_key) for query in questions]
+        return [same_by_each_way(hush, query, key) for query in questions]
 
     questions = list(QUESTIONS)
     first = check(1)
     write(tmp_path / "more.csv", rows(random.Random(8), 6000, ROWS))
-    hush("append", "more.csv", "-o", "T", *small_key)
+    hush("append", "more.csv", "-o", "T", *key)
     second = check(2)
     assert second != first
     # A part with deleted rows gives its rows; written anew, it has cubes again.
-    hush("delete", "T", f"WHERE key < {ROWS} AND level = 0", *small_key)
+    hush("delete", "T", f"WHERE key < {ROWS} AND level = 0", *key)
     third = check(1)
     assert third != second
-    hush("compact", "T", "--deleted", *small_key)
+    hush("compact", "T", "--deleted", *key)
     assert check() == third
-    hush("alter", "T", "--rename", "kind=sort", "--rename", "pay=Total Pay", *small_key)
+    hush("alter", "T", "--rename", "kind=sort", "--rename", "pay=Total Pay", *key)
     questions = [query.replace("kind", "sort").replace("(pay)", '("Total Pay")') for query in QUESTIONS]
     renamed = check()
     assert [text.replace("sort", "kind") for text in renamed] == third
     # Wider numbers make wider sums: such cubes are others, and parts have them once they are written anew.
-    hush("alter", "T", "--range", "gain=-5000..5000", *small_key)
-    assert hush("query", "T", questions[1], "--way", "cube", *small_key, status=None).returncode
-    hush("compact", "T", "--all", *small_key)
+    hush("alter", "T", "--range", "gain=-5000..5000", *key)
+    assert hush("query", "T", questions[1], "--way", "cube", *key, status=None).returncode
+    hush("compact", "T", "--all", *key)
     cubes = lambda: [part.get("cubes", {}).get("numbers") for part in manifest(table)["parts"]]
     assert all(2 in numbers and 1 not in numbers for numbers in cubes()), cubes()
     assert check() == renamed
-    hush("rotate", "T", *small_key)
+    hush("rotate", "T", *key)
     assert check() == renamed
     # The same rows once more, under the same key: other names, and no number as it was.
     assert len(ids) == len(files) >= 5
-    hush("encrypt", "t.csv", "-o", "again", *small_key)
+    hush("encrypt", "t.csv", "-o", "again", *key)
     other = manifest(tmp_path / "again")["parts"][0]["cubes"]
     assert other["id"] not in ids and other["file"]["digest"] not in files
-    hush("alter", "T", "--drop", "age", *small_key)
-    done = hush("query", "T", QUESTIONS[1].replace("WHERE age >= 18 ", ""), "--way", "cube", *small_key, status=None)
+    hush("alter", "T", "--drop", "age", *key)
+    done = hush("query", "T", QUESTIONS[1].replace("WHERE age >= 18 ", ""), "--way", "cube", *key, status=None)
     assert done.returncode and "HUSH-P" in done.stderr, done.stderr
 
 
-def test_a_cube_behind_a_server_and_in_a_bucket_of_parts(hush, table, tmp_path, small_key, server):
+def test_a_cube_behind_a_server_and_in_a_bucket_of_parts(hush, table, tmp_path, key, server):
     """A server adds the cells up as this process does; a damaged or exchanged file of cubes is refused, and so is one of another part."""
     write(tmp_path / "more.csv", rows(random.Random(8), 9000, ROWS))
-    hush("append", "more.csv", "-o", "T", *small_key)
-    expected = [hush("query", "T", query, "--way", "cube", "--format", "csv", *small_key).stdout for query in QUESTIONS]
+    hush("append", "more.csv", "-o", "T", *key)
+    expected = [hush("query", "T", query, "--way", "cube", "--format", "csv", *key).stdout for query in QUESTIONS]
     hush("push", "T", server.url, *server.token)
     for query, text in zip(QUESTIONS, expected):
-        found = hush("query", server.url, query, "--way", "cube", "--format", "csv", *server.token, *small_key)
+        found = hush("query", server.url, query, "--way", "cube", "--format", "csv", *server.token, *key)
         assert found.stdout == text, query
     log = server.log.read_text(encoding="utf-8")
     assert "2023-03" not in log and "kind" not in log
@@ -324,50 +324,50 @@ def test_a_cube_behind_a_server_and_in_a_bucket_of_parts(hush, table, tmp_path, 
     saved = stored[0].read_bytes()
     for damaged in (saved[:-1], saved[:100] + bytes([saved[100] ^ 1]) + saved[101:], stored[1].read_bytes(), b""):
         stored[0].write_bytes(damaged)
-        done = hush("query", "T", QUESTIONS[0], "--way", "cube", *small_key, status=None)
+        done = hush("query", "T", QUESTIONS[0], "--way", "cube", *key, status=None)
         assert done.returncode and re.match(r"HUSH-[TE]\d+", done.stderr) and done.stdout == "", done.stderr
         # Other ways do not read it.
-        assert hush("query", "T", QUESTIONS[0], "--way", "fetch", "--format", "csv", *small_key).stdout == expected[0]
+        assert hush("query", "T", QUESTIONS[0], "--way", "fetch", "--format", "csv", *key).stdout == expected[0]
     stored[0].write_bytes(saved)
-    assert hush("query", "T", QUESTIONS[0], "--way", "cube", "--format", "csv", *small_key).stdout == expected[0]
+    assert hush("query", "T", QUESTIONS[0], "--way", "cube", "--format", "csv", *key).stdout == expected[0]
 
 
-def test_a_table_that_outgrows_its_schema(hush, table, tmp_path, small_key):
+def test_a_table_that_outgrows_its_schema(hush, table, tmp_path, key):
     """Sums have bits for `max_rows` rows: with more, a cube is not asked, and the answer is that of other ways."""
     text = SCHEMA.replace("max_rows = 200000", f"max_rows = {ROWS}")
     (tmp_path / "full.toml").write_text(text, encoding="utf-8")
-    hush("encrypt", "t.csv", "-o", "F", "--schema", "full.toml", *small_key)
+    hush("encrypt", "t.csv", "-o", "F", "--schema", "full.toml", *key)
     query = QUESTIONS[0]
-    first = hush("query", "F", query, "--way", "cube", "--format", "csv", *small_key).stdout
-    assert first == hush("query", "F", query, "--way", "fetch", "--format", "csv", *small_key).stdout
-    hush("append", "t.csv", "-o", "F", *small_key)
-    done = hush("query", "F", query, "--way", "cube", *small_key, status=None)
+    first = hush("query", "F", query, "--way", "cube", "--format", "csv", *key).stdout
+    assert first == hush("query", "F", query, "--way", "fetch", "--format", "csv", *key).stdout
+    hush("append", "t.csv", "-o", "F", *key)
+    done = hush("query", "F", query, "--way", "cube", *key, status=None)
     assert done.returncode and done.stderr.startswith("HUSH-P030") and "`max_rows` of the schema" in done.stderr, done.stderr
-    assert hush("query", "F", query, "--format", "csv", *small_key).stdout == hush("query", "F", query, "--way", "fetch", "--format", "csv", *small_key).stdout != first
+    assert hush("query", "F", query, "--format", "csv", *key).stdout == hush("query", "F", query, "--way", "fetch", "--format", "csv", *key).stdout != first
 
 
-def test_cells_that_outgrow_their_bits(hush, table, tmp_path, small_key):
+def test_cells_that_outgrow_their_bits(hush, table, tmp_path, key):
     """A declared bound makes numbers narrower; a cell with more rows than it says is noticed, in a part and over parts, and other ways answer."""
     query = "SELECT level, COUNT(*) AS n, SUM(pay) AS s FROM t WHERE flag GROUP BY level ORDER BY level"
-    ask = lambda place, *options: hush("query", place, query, "--format", "csv", *options, *small_key, status=None)
+    ask = lambda place, *options: hush("query", place, query, "--format", "csv", *options, *key, status=None)
     small = lambda place: len(next((tmp_path / place / "parts").glob("*.cubes")).read_bytes())
     sums = 'sum = ["pay", "pay * (1 - rate) * hours"]'
     assert sums in SCHEMA
     for place, most in (("W", None), ("N", 255), ("S", 3)):
         bound = f"{sums}, max_cell_rows = {most}" if most else sums
         (tmp_path / "bounded.toml").write_text(SCHEMA.replace(sums, bound), encoding="utf-8")
-        hush("encrypt", "t.csv", "-o", place, "--schema", "bounded.toml", *small_key)
+        hush("encrypt", "t.csv", "-o", place, "--schema", "bounded.toml", *key)
     expected = ask("W", "--way", "cube").stdout
     assert expected == ask("N", "--way", "cube").stdout == ask("N", "--way", "fetch").stdout
     assert small("N") < small("W")
-    told = lambda place: " ".join(hush("explain", place, query, "--way", "cube", *small_key).stdout.split())
+    told = lambda place: " ".join(hush("explain", place, query, "--way", "cube", *key).stdout.split())
     assert "columns come back instead" in told("N") and "columns come back instead" not in told("W")
     # Cells of one part pass theirs: it has none, and its rows come back.
     assert [part["cubes"]["numbers"] for part in manifest(tmp_path / "S")["parts"]] == [[1]]
     assert ask("S").stdout == expected and ask("S", "--way", "cube").stderr.startswith("HUSH-P030")
     # Cells of no part do, and those of all do.
     for _ in range(8):
-        hush("append", "t.csv", "-o", "N", *small_key)
+        hush("append", "t.csv", "-o", "N", *key)
         if (refused := ask("N", "--way", "cube")).returncode:
             break
     assert refused.returncode and refused.stderr.startswith("HUSH-C097") and "max_cell_rows" in refused.stderr, refused.stderr
@@ -376,7 +376,7 @@ def test_cells_that_outgrow_their_bits(hush, table, tmp_path, small_key):
     assert expected and ask("N").stdout == ask("N", "--link", "1").stdout == expected
 
 
-def test_sums_of_many_bits_and_names_in_another_order(hush, tmp_path, small_key):
+def test_sums_of_many_bits_and_names_in_another_order(hush, tmp_path, key):
     """Sums of squares beyond 64 bits, negative ones, and lanes of equal ranges whose columns change their order in the alphabet."""
     columns = "".join(f'[columns.{name}]\ntype = "int(64)"\nrange = [-4000000000, 4000000000]\nprotect = "encrypt"\nfor = ["fetch"]\n' for name in "ab")
     schema = f'format = 1\ntable = "t"\nstatus = "approved"\nmax_rows = 50000\ncubes = [{{ by = ["g"], sum = ["a", "a - b"] }}]\n[columns.g]\ntype = "int(8)"\nrange = [0, 3]\nprotect = "encrypt"\nfor = ["fetch"]\n{columns}'
@@ -385,41 +385,41 @@ def test_sums_of_many_bits_and_names_in_another_order(hush, tmp_path, small_key)
     with (tmp_path / "t.csv").open("w", encoding="utf-8") as file:
         file.write("g,a,b\n")
         file.writelines(f"{draw.randint(0, 3)},{draw.choice([-4 * 10**9, draw.randint(-4 * 10**9, 0)])},{draw.randint(0, 4 * 10**9)}\n" for _ in range(20_000))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     query = "SELECT g, SUM(a) AS s, VAR_POP(a) AS v, SUM(a - b) AS d, SUM(b) AS b FROM t WHERE g > 0 GROUP BY g ORDER BY g"
-    first = same_by_each_way(hush, query, small_key)
+    first = same_by_each_way(hush, query, key)
     assert "-" in first
-    hush("alter", "T", "--rename", "a=z", *small_key)
+    hush("alter", "T", "--rename", "a=z", *key)
     renamed = query.replace("(a", "(z")
-    assert same_by_each_way(hush, renamed, small_key) == first
-    hush("append", "t.csv", "-o", "T", *small_key, status=None)
+    assert same_by_each_way(hush, renamed, key) == first
+    hush("append", "t.csv", "-o", "T", *key, status=None)
     (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text(encoding="utf-8").replace("g,a,b", "g,z,b"), encoding="utf-8")
-    hush("append", "t.csv", "-o", "T", *small_key)
+    hush("append", "t.csv", "-o", "T", *key)
     assert [len(part.get("cubes", {}).get("numbers", [])) for part in manifest(tmp_path / "T")["parts"]] == [1, 1]
-    same_by_each_way(hush, renamed, small_key)
+    same_by_each_way(hush, renamed, key)
 
 
-def test_values_without_a_cell_are_refused(hush, table, tmp_path, small_key):
+def test_values_without_a_cell_are_refused(hush, table, tmp_path, key):
     """A text that the cube does not list: the row and the column are named, the value is not, and nothing is written."""
     lines = list(rows(random.Random(1), 20))
     lines[7][1] = "secret kind"
     write(tmp_path / "bad.csv", lines)
     before = manifest(table)
-    done = hush("append", "bad.csv", "-o", "T", *small_key, status=None)
+    done = hush("append", "bad.csv", "-o", "T", *key, status=None)
     assert done.returncode and re.match(r"HUSH-C096.*row 8, column kind", done.stderr, re.DOTALL), done.stderr
     assert "secret kind" not in done.stderr and manifest(table) == before
     assert len(list((table / "parts").glob("*.cubes"))) == 1
 
 
-def test_rows_of_devices_are_beside_the_cubes(hush, tmp_path, small_key, monkeypatch):
+def test_rows_of_devices_are_beside_the_cubes(hush, tmp_path, key, monkeypatch):
     """They come back, and are not forgotten; a text that no cell is for keeps the cube from answering, and nothing else from anything."""
     cube = 'edge = true\ncubes = [{ by = [{ column = "site", values = ["a", "b", "c"] }, "day"], sum = ["load", "temp"] }]\n'
     schema = devices.SCHEMA.replace("edge = true\n", cube).replace('type = "int(8)"\n', 'type = "int(8)"\nrange = [0, 27]\n')
     monkeypatch.setattr(devices, "SCHEMA", schema)
     draw = random.Random(9)
-    edge = devices.Edge(hush, small_key, tmp_path, devices.make_rows(draw, 3000))
+    edge = devices.Edge(hush, key, tmp_path, devices.make_rows(draw, 3000))
     query = "SELECT site, COUNT(*) AS n, SUM(load) AS l, AVG(temp) AS t FROM readings WHERE day < 20 GROUP BY site ORDER BY site"
-    ask = lambda *options: hush("query", "T", query, "--format", "csv", *options, *small_key, status=None)
+    ask = lambda *options: hush("query", "T", query, "--format", "csv", *options, *key, status=None)
     before = ask("--way", "cube").stdout
     assert before == ask("--way", "sum").stdout
     devices.write_csv(tmp_path / "more.csv", devices.make_rows(draw, 200))
@@ -434,12 +434,12 @@ def test_rows_of_devices_are_beside_the_cubes(hush, tmp_path, small_key, monkeyp
     assert refused.returncode and refused.stderr.startswith("HUSH-C096") and "elsewhere" not in refused.stderr
     expected = ask("--way", "sum").stdout
     assert "elsewhere,30,210," in expected and ask().stdout == ask("--link", "1").stdout == expected
-    hush("compact", "T", "--all", *small_key)
+    hush("compact", "T", "--all", *key)
     assert ["cubes" in part for part in manifest(tmp_path / "T")["parts"]] == [False]
     assert ask().stdout == expected
 
 
-def test_cubes_that_cannot_be(hush, table, tmp_path, small_key):
+def test_cubes_that_cannot_be(hush, table, tmp_path, key):
     """Schemas with a cube too large, of columns that are not there or of floats name the line and the numbers."""
     for change, words in [
         (("month(day)", "nobody"), "cube 1: there is no column nobody"),
@@ -450,7 +450,7 @@ def test_cubes_that_cannot_be(hush, table, tmp_path, small_key):
     ]:
         assert change[0] in SCHEMA
         (tmp_path / "bad.toml").write_text(SCHEMA.replace(*change), encoding="utf-8")
-        done = hush("encrypt", "t.csv", "-o", "B", "--schema", "bad.toml", *small_key, status=None)
+        done = hush("encrypt", "t.csv", "-o", "B", "--schema", "bad.toml", *key, status=None)
         assert done.returncode and done.stderr.startswith("HUSH-S014") and words in done.stderr, done.stderr
         assert not (tmp_path / "B").exists()
 

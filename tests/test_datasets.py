@@ -79,7 +79,7 @@ def write_dataset(draw, folder, kind):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_random_folders_give_what_duckdb_reads(hush, tmp_path, small_key, kind):
+def test_random_folders_give_what_duckdb_reads(hush, tmp_path, key, kind):
     """Groups and sums over columns of files and of paths, rehearsed, verified, and from an encrypted table."""
     seed = int(os.environ.get("HUSH_SEED", random.randrange(2**32)))
     print(f"HUSH_SEED={seed}")
@@ -100,14 +100,14 @@ def test_random_folders_give_what_duckdb_reads(hush, tmp_path, small_key, kind):
         said = hush("init", folder, *choice).stderr
         assert f"{rows:,} rows" in said
         approve(schema)
-        hush("encrypt", folder, "-o", tmp_path / f"T{turn}", *small_key)
-        asked = hush.bytes("query", tmp_path / f"T{turn}", query, "--format", "parquet", *small_key)
+        hush("encrypt", folder, "-o", tmp_path / f"T{turn}", *key)
+        asked = hush.bytes("query", tmp_path / f"T{turn}", query, "--format", "parquet", *key)
         for found in (rehearsed, asked):
             table = pyarrow.parquet.read_table(pyarrow.BufferReader(found))
             assert by_key(zip(*(column.to_pylist() for column in table.columns))) == by_key(expected)
         # The order of rows is that of the paths.
         files = sorted((path for path in folder.rglob(f"part-*.{kind}")), key=lambda path: os.fsencode(path.relative_to(folder)))
-        decrypted = hush.bytes("decrypt", tmp_path / f"T{turn}", "--format", "parquet", *small_key)
+        decrypted = hush.bytes("decrypt", tmp_path / f"T{turn}", "--format", "parquet", *key)
         found = pyarrow.parquet.read_table(pyarrow.BufferReader(decrypted))["m"].to_pylist()
         read = (lambda path: read_money(path)) if kind == "csv" else (lambda path: pyarrow.parquet.read_table(path, partitioning=None)["m"].to_pylist())
         assert found == [value for path in files for value in read(path)]
@@ -148,7 +148,7 @@ def test_errors_name_the_file(hush, tmp_path):
     assert "HUSH-D040" in hush("init", tmp_path / "home", status=8).stderr
 
 
-def test_memory_does_not_grow_with_files(hush, tmp_path, small_key):
+def test_memory_does_not_grow_with_files(hush, tmp_path, key):
     """Below the limit of one file, and the same sums as that file gives."""
     rows, files = 300_000, 150
     schema_of(hush, tmp_path, rows)
@@ -161,11 +161,11 @@ def test_memory_does_not_grow_with_files(hush, tmp_path, small_key):
         (place / f"{file}.csv").write_text(header + "".join(part), encoding="utf-8")
     schema = (tmp_path / "t.schema.toml").read_text(encoding="utf-8")
     (tmp_path / "t.schema.toml").write_text(schema + '\n[columns.part]\ntype = "int(16)"\nprotect = "clear"\n', encoding="utf-8")
-    found = encrypted(hush, tmp_path, small_key, "t", "64MB")
+    found = encrypted(hush, tmp_path, key, "t", "64MB")
     assert found < LIMIT, f"{found / 10**6:.1f} MB"
     (tmp_path / "t.schema.toml").write_text(schema, encoding="utf-8")
-    encrypted(hush, tmp_path, small_key, "t.csv", "64MB", "U")
-    assert sums(hush, small_key) == sums(hush, small_key, "U")
+    encrypted(hush, tmp_path, key, "t.csv", "64MB", "U")
+    assert sums(hush, key) == sums(hush, key, "U")
 
 
 def parts_of(place):
@@ -173,7 +173,7 @@ def parts_of(place):
     return {path.name for path in (place / "parts").glob("*.enc.parquet")}
 
 
-def test_a_killed_encryption_of_a_folder_goes_on(hush, tmp_path, small_key):
+def test_a_killed_encryption_of_a_folder_goes_on(hush, tmp_path, key):
     """Kills at random moments; what the journal names is never encrypted again, and no plaintext and no seed is left behind."""
     rows, files = 400_000, 10
     schema_of(hush, tmp_path, rows)
@@ -184,7 +184,7 @@ def test_a_killed_encryption_of_a_folder_goes_on(hush, tmp_path, small_key):
         part = lines[rows * file // files : rows * (file + 1) // files]
         (tmp_path / "t" / f"{file}.csv").write_text(header + "".join(part), encoding="utf-8")
     place, seen, ends = tmp_path / "T", set(), 0
-    command = ("encrypt", "t", "--schema", "t.schema.toml", "-o", place, "--memory-limit", "64MB", *small_key)
+    command = ("encrypt", "t", "--schema", "t.schema.toml", "-o", place, "--memory-limit", "64MB", *key)
     draw = random.Random()
     while ends < 6:
         process = hush.start(*command)
@@ -214,8 +214,8 @@ def test_a_killed_encryption_of_a_folder_goes_on(hush, tmp_path, small_key):
         hush(*command)
         assert len(kept & parts_of(place)) > 2
     assert not (place / "encryption.journal").exists() and not list(place.rglob("*.partial"))
-    hush("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", "U", *small_key)
-    assert sums(hush, small_key) == sums(hush, small_key, "U")
+    hush("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", "U", *key)
+    assert sums(hush, key) == sums(hush, key, "U")
     seeds = [seed for path in (place / "parts").glob("*.enc.parquet") for seed in pyarrow.parquet.read_table(path, columns=["seed"])["seed"].to_pylist()]
     assert len(seeds) == len(set(seeds)) == -(-rows // 8192)
 

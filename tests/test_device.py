@@ -22,9 +22,9 @@ SETS = 8
 
 
 @pytest.fixture
-def edge(hush, small_key, tmp_path):
+def edge(hush, key, tmp_path):
     """A table with a hundred rows of its owner, and a device."""
-    return Edge(hush, small_key, tmp_path, own_rows())
+    return Edge(hush, key, tmp_path, own_rows())
 
 
 def write_parquet(path, rows, group=3000):
@@ -254,11 +254,11 @@ def test_a_table_that_a_device_cannot_carry_is_refused(edge):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, most", [("hush-edge-csv", 8_000_000), ("hush-edge", 14_000_000)])
-def test_the_program_for_devices_is_small_and_works(hush, small_key, tmp_path, name, most):
+def test_the_program_for_devices_is_small_and_works(hush, key, tmp_path, name, most):
     """What `make edge` builds; `make test-slow` does so before."""
     program = pathlib.Path(os.environ["HUSH_EDGE_BIN"]) / name
     assert program.stat().st_size < most
-    edge = Edge(hush, small_key, tmp_path, own_rows())
+    edge = Edge(hush, key, tmp_path, own_rows())
     shutil.copy(program, tmp_path / "hush-edge")
     edge.program = tmp_path / "hush-edge"
     rows = make_rows(random.Random(41), 9000)

@@ -50,9 +50,9 @@ def order(row):
 
 
 @pytest.fixture
-def station(there, through, small_key, tmp_path, bucket):  # noqa: F811
+def station(there, through, key, tmp_path, bucket):  # noqa: F811
     """A table in a bucket, and a device."""
-    return Station(there, through, small_key, tmp_path, f"s3://{bucket}/lake/readings")
+    return Station(there, through, key, tmp_path, f"s3://{bucket}/lake/readings")
 
 
 def test_a_device_needs_the_rights_of_the_guide(station, proxy):  # noqa: F811

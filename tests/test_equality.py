@@ -142,43 +142,43 @@ def same_without_keys(hush, query, key):
 
 
 @pytest.fixture
-def table(hush, tmp_path, small_key):
+def table(hush, tmp_path, key):
     """Two chunks of rows."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(11), ROWS))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     return tmp_path / "T"
 
 
-def test_random_questions(hush, table, small_key):
+def test_random_questions(hush, table, key):
     draw = random.Random()
     seed = draw.randrange(1 << 32)
     draw.seed(seed)
     print("seed", seed)
     answered = 0
     while answered < 25:
-        answered += same_without_keys(hush, question(draw), small_key)
+        answered += same_without_keys(hush, question(draw), key)
 
 
-def test_duckdb_agrees(hush, table, small_key):
+def test_duckdb_agrees(hush, table, key):
     for query in QUESTIONS:
-        assert_as_duckdb(asked(hush, query, small_key, "--way", "filter")[0], query, table.parent / "t.csv")
+        assert_as_duckdb(asked(hush, query, key, "--way", "filter")[0], query, table.parent / "t.csv")
 
 
-def test_as_much_is_sent_whatever_the_constant(hush, table, small_key):
+def test_as_much_is_sent_whatever_the_constant(hush, table, key):
     """Neither plans nor answers differ in length; `explain` names as many flags as a codeword has, and no constant."""
     for condition, constants in [("id = {}", IDS), ("price = {}", PRICES), ("day = DATE '{}'", [day(0), day(77), day(365)])]:
-        moved = [asked(hush, "SELECT SUM(pay) AS s FROM t WHERE " + condition.format(constant), small_key, "--way", "filter")[1] for constant in constants]
+        moved = [asked(hush, "SELECT SUM(pay) AS s FROM t WHERE " + condition.format(constant), key, "--way", "filter")[1] for constant in constants]
         # Numbers of columns have one to three digits.
         assert len({found["bytes_down"] for found in moved}) == 1, (condition, moved)
         assert max(found["bytes_up"] for found in moved) - min(found["bytes_up"] for found in moved) < 20, (condition, moved)
-    told = hush("explain", "T", "SELECT SUM(pay) AS s FROM t WHERE id = 19999999", "--way", "filter", *small_key).stdout
+    told = hush("explain", "T", "SELECT SUM(pay) AS s FROM t WHERE id = 19999999", "--way", "filter", *key).stdout
     shown = told.split("from this query")[1]
     assert len(set(re.findall(r"#\d+", re.split(r"are combined", shown)[0]))) == 4 + LIMBS, shown
     assert "19999999" not in shown and "id" not in re.split(r"\n +not ", shown)[0].split(), shown
 
 
-def test_what_is_no_equality_goes_another_way(hush, table, small_key):
+def test_what_is_no_equality_goes_another_way(hush, table, key):
     """Ranges of many values, groups, CASE, medians and first rows by such a column are answered, but not so."""
     for query in [
         "SELECT COUNT(*) AS c FROM t WHERE id < 1000000",
@@ -193,52 +193,52 @@ def test_what_is_no_equality_goes_another_way(hush, table, small_key):
         "SELECT pay FROM t WHERE size = 3 ORDER BY id NULLS LAST, pay LIMIT 5",
         "SELECT COUNT(DISTINCT id) AS c FROM t WHERE size = 3",
     ]:
-        expected = hush("query", "T", query, "--way", "fetch", "--format", "csv", *small_key).stdout
-        assert hush("query", "T", query, "--format", "csv", *small_key).stdout == expected, query
-        done = hush("query", "T", query, "--way", "filter", "--format", "csv", *small_key, status=None)
+        expected = hush("query", "T", query, "--way", "fetch", "--format", "csv", *key).stdout
+        assert hush("query", "T", query, "--format", "csv", *key).stdout == expected, query
+        done = hush("query", "T", query, "--way", "filter", "--format", "csv", *key, status=None)
         assert done.stdout in ("", expected) and (done.stdout or re.match("HUSH-(P030|C098|E042)", done.stderr)), (query, done.stdout, done.stderr)
     # Rows that match such a condition come back.
     for query in ["SELECT pay, size FROM t WHERE id = 4096 ORDER BY pay, size", "SELECT MAX(pay) AS m FROM t WHERE day = DATE '2024-05-05' AND size = 1"]:
-        assert same_without_keys(hush, query, small_key), query
+        assert same_without_keys(hush, query, key), query
 
 
-def test_constants_of_equality_are_not_encrypted(hush, tmp_path, small_key):
+def test_constants_of_equality_are_not_encrypted(hush, tmp_path, key):
     """With keys for hidden constants `--hide constants` goes without them and says so, and `--hide pattern` another way."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("[columns.key]", "constant_keys = true\n[columns.key]", 1), encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(11), 600))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     query = "SELECT COUNT(*) AS c FROM t WHERE id = 17"
-    done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", *small_key, status=None)
+    done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", *key, status=None)
     assert re.match("HUSH-P030.*it is on a column for equality alone", done.stderr), done.stderr
-    told = " ".join(hush("explain", "T", query, "--way", "filter", "--hide", "constants", *small_key).stdout.split())
+    told = " ".join(hush("explain", "T", query, "--way", "filter", "--hide", "constants", *key).stdout.split())
     assert "which are not encrypted because it is on a column for equality alone" in told, told
-    assert same_without_keys(hush, query, small_key)
+    assert same_without_keys(hush, query, key)
 
 
-def test_the_life_of_a_table(hush, table, tmp_path, small_key):
+def test_the_life_of_a_table(hush, table, tmp_path, key):
     """Further and deleted rows, compactions, rotations and other names leave no sum wrong."""
     def check(has_deleted=False):
-        answered = [query for query in QUESTIONS if same_without_keys(hush, query, small_key)]
+        answered = [query for query in QUESTIONS if same_without_keys(hush, query, key)]
         # Deleted rows take the place of a factor.
         assert answered == QUESTIONS or (has_deleted and len(answered) > 2), answered
 
     write(tmp_path / "more.csv", rows(random.Random(12), 900, ROWS))
-    hush("append", "more.csv", "-o", "T", *small_key)
+    hush("append", "more.csv", "-o", "T", *key)
     check()
-    hush("delete", "T", "WHERE key < 500", *small_key)
+    hush("delete", "T", "WHERE key < 500", *key)
     write(tmp_path / "changed.csv", rows(random.Random(13), 100, 1000))
-    hush("update", "--on", "key", "T", "changed.csv", *small_key)
+    hush("update", "--on", "key", "T", "changed.csv", *key)
     check(has_deleted=True)
-    hush("compact", "T", "--all", *small_key)
+    hush("compact", "T", "--all", *key)
     check()
-    hush("rotate", "T", *small_key)
+    hush("rotate", "T", *key)
     check()
-    hush("alter", "T", "--rename", "id=number", *small_key)
+    hush("alter", "T", "--rename", "id=number", *key)
     for query in QUESTIONS:
-        assert same_without_keys(hush, re.sub(r"\bid\b", "number", query), small_key)
+        assert same_without_keys(hush, re.sub(r"\bid\b", "number", query), key)
 
 
-def test_what_cannot_be_for_equality(hush, tmp_path, small_key):
+def test_what_cannot_be_for_equality(hush, tmp_path, key):
     """Each is refused before anything is written, with what would do."""
     write(tmp_path / "t.csv", rows(random.Random(3), 50))
     for old, new, words in [
@@ -250,26 +250,26 @@ def test_what_cannot_be_for_equality(hush, tmp_path, small_key):
     ]:
         assert old in SCHEMA
         (tmp_path / "t.schema.toml").write_text(SCHEMA.replace(old, new, 1), encoding="utf-8")
-        refused = hush("encrypt", "t.csv", "-o", "T", *small_key, status=None)
+        refused = hush("encrypt", "t.csv", "-o", "T", *key, status=None)
         assert refused.returncode and words in refused.stderr, (words, refused.stderr)
         assert not (tmp_path / "T").exists()
 
 
-def test_the_widest_column(hush, tmp_path, small_key):
+def test_the_widest_column(hush, tmp_path, key):
     """Some 2.8 thousand million values, of which the first and the last are told from their neighbours."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("range = [-5, 20000000]", "range = [-2147483648, 682393471]"), encoding="utf-8")
     numbers = [-(2**31), -(2**31) + 1, 0, 682393470, 682393471]
     write(tmp_path / "t.csv", [(row, numbers[row % 5], "1.00", day(row), 1, f"{row}.50") for row in range(40)])
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     for number in numbers:
         query = f"SELECT COUNT(*) AS c, SUM(pay) AS s FROM t WHERE id = {number}"
-        assert same_without_keys(hush, query, small_key)
-        assert_as_duckdb(asked(hush, query, small_key, "--way", "filter")[0], query, tmp_path / "t.csv")
+        assert same_without_keys(hush, query, key)
+        assert_as_duckdb(asked(hush, query, key, "--way", "filter")[0], query, tmp_path / "t.csv")
 
 
-def test_a_key_is_not_widened_beyond_its_code(hush, table, small_key):
+def test_a_key_is_not_widened_beyond_its_code(hush, table, key):
     """Ranks would show more than codewords do: nobody gets them who asked for equality."""
-    refused = hush("alter", "T", "--range", "id=-5..2900000000", *small_key, status=None)
+    refused = hush("alter", "T", "--range", "id=-5..2900000000", *key, status=None)
     assert "HUSH-C129" in refused.stderr and "id has more than 2829877120 values" in refused.stderr, refused.stderr
-    assert same_without_keys(hush, QUESTIONS[0], small_key)
-    assert "rank" not in hush("info", "T", *small_key).stdout
+    assert same_without_keys(hush, QUESTIONS[0], key)
+    assert "rank" not in hush("info", "T", *key).stdout

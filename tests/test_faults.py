@@ -133,15 +133,15 @@ def stopped_streams(hush, tmp_path, wide, key, ends):
     assert done.stdout.splitlines()[1] == f"60000,{60_000 * NUMBER + 30_000}"
 
 
-def test_a_stream_that_is_ended_uses_no_seed_twice(hush, tmp_path, wide, small_key):
+def test_a_stream_that_is_ended_uses_no_seed_twice(hush, tmp_path, wide, key):
     """Four ends; the long suite has more."""
-    stopped_streams(hush, tmp_path, wide, small_key, ends=4)
+    stopped_streams(hush, tmp_path, wide, key, ends=4)
 
 
 @pytest.mark.slow
-def test_a_stream_that_is_ended_many_times_uses_no_seed_twice(hush, tmp_path, wide, small_key):
+def test_a_stream_that_is_ended_many_times_uses_no_seed_twice(hush, tmp_path, wide, key):
     """Two hundred ends."""
-    stopped_streams(hush, tmp_path, wide, small_key, ends=200)
+    stopped_streams(hush, tmp_path, wide, key, ends=200)
 
 
 def test_a_full_disk_is_a_typed_error_and_loses_nothing(hush, tmp_path, wide, key):

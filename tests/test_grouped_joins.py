@@ -77,7 +77,7 @@ REGIONS = [
 
 
 @pytest.fixture
-def tables(hush, small_key, tmp_path):
+def tables(hush, key, tmp_path):
     """Both tables in directories, and as they are."""
     draw = random.Random(5)
     duck, places = duckdb.connect(), []
@@ -88,7 +88,7 @@ def tables(hush, small_key, tmp_path):
         with open(tmp_path / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([header, *rows])
         (tmp_path / f"{name}.toml").write_text(schema, encoding="utf-8")
-        hush("encrypt", f"{name}.csv", "--schema", f"{name}.toml", "-o", name.upper(), *small_key)
+        hush("encrypt", f"{name}.csv", "--schema", f"{name}.toml", "-o", name.upper(), *key)
         places.append(tmp_path / name.upper())
         types = {"charges": "DECIMAL(10,2)", "rate": "DECIMAL(4,2)", "age": "BIGINT", "year": "BIGINT", "since": "BIGINT", "key": "BIGINT"}
         types = {column: types.get(column, "VARCHAR") for column in header}
@@ -143,46 +143,46 @@ QUESTIONS = [
 ]
 
 
-def test_a_cube_serves_joins(hush, small_key, tables):
+def test_a_cube_serves_joins(hush, key, tables):
     places, duck = tables
     for query, question, way in QUESTIONS:
-        found, asked = ask(hush, places, query, small_key)
+        found, asked = ask(hush, places, query, key)
         assert_same_rows(found, duck.execute(query).fetchall(), query)
         if question is not None:
             assert asked["stays"] == (way, question), (query, asked)
 
 
-def test_a_server_adds_up_for_a_join(hush, small_key, tables):
+def test_a_server_adds_up_for_a_join(hush, key, tables):
     """By clear keys no row comes back."""
     places, duck = tables
     query = (
         "SELECT w.region, SUM(s.key * w.since) AS total, COUNT(*) AS n FROM stays s JOIN wards w ON s.year = w.since "
         "WHERE s.key < 19000 GROUP BY w.region ORDER BY w.region"
     )
-    found, asked = ask(hush, places, query, small_key)
+    found, asked = ask(hush, places, query, key)
     assert_same_rows(found, duck.execute(query).fetchall(), query)
     assert asked["stays"][1].endswith('FROM "stays" WHERE ("key" < 19000) GROUP BY "year"'), asked
 
 
-def test_one_table_asked_twice(hush, small_key, tables):
+def test_one_table_asked_twice(hush, key, tables):
     """Totals in sub-queries of one table are questions of their own."""
     places, duck = tables
     query = (
         "SELECT ward, SUM(charges) / (SELECT SUM(charges) FROM stays) AS share FROM stays GROUP BY ward "
         "HAVING SUM(charges) > (SELECT AVG(charges) FROM stays) * 10 ORDER BY ward NULLS LAST"
     )
-    done = hush("query", places[0], query, "--format", "csv", "--account", *small_key)
+    done = hush("query", places[0], query, "--format", "csv", "--account", *key)
     assert_same_rows(done.stdout, duck.execute(query).fetchall(), query)
     asked = re.findall(r"Asked +stays by (\w+): SELECT (.*?) FROM", re.sub(r"\s+", " ", done.stderr))
     assert ("cube", '"ward", SUM("charges")') in asked, asked
 
 
-def test_explain_tells_of_the_groups(hush, small_key, tables):
-    text = hush("explain", *tables[0], QUESTIONS[0][0], *small_key).stdout
+def test_explain_tells_of_the_groups(hush, key, tables):
+    text = hush("explain", *tables[0], QUESTIONS[0][0], *key).stdout
     assert 'GROUP BY "ward"' in text and "* cube" in text, text
 
 
-def test_more_groups_than_anybody_knew(hush, small_key, tmp_path):
+def test_more_groups_than_anybody_knew(hush, key, tmp_path):
     """Categories with as many values as there are rows: a server that is asked for groups refuses, and is asked for rows."""
     rows = 12_000
     (tmp_path / "codes.csv").write_text("code,n\n" + "".join(f"c{number},{number % 7}\n" for number in range(rows)), encoding="utf-8")
@@ -191,8 +191,8 @@ def test_more_groups_than_anybody_knew(hush, small_key, tmp_path):
         '[columns.n]\ntype = "int(8)"\nrange = [0, 6]\nprotect = "clear"\n',
         encoding="utf-8",
     )
-    hush("encrypt", "codes.csv", "--schema", "codes.toml", "-o", "C", *small_key)
+    hush("encrypt", "codes.csv", "--schema", "codes.toml", "-o", "C", *key)
     query = "SELECT COUNT(*) AS k, SUM(a.n * b.n) AS s FROM codes a JOIN codes b ON a.code = b.code"
-    found, asked = ask(hush, ["C"], query, small_key)
+    found, asked = ask(hush, ["C"], query, key)
     assert found.splitlines()[1] == f"{rows},{sum((number % 7) ** 2 for number in range(rows))}", found
     assert "GROUP BY" not in asked["codes"][1], asked

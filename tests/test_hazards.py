@@ -356,19 +356,19 @@ def test_a_name_that_another_table_has_is_not_replaced(hush, table, key, server,
     hush("push", other, server.url, *server.token)
 
 
-def test_keys_of_devices_end_with_the_encryption_they_were_made_for(hush, small_key, tmp_path):
+def test_keys_of_devices_end_with_the_encryption_they_were_made_for(hush, key, tmp_path):
     """Encrypting again tells so, and so does accepting later deliveries of a device."""
     data, schema, place = tmp_path / "t.csv", tmp_path / "t.schema.toml", tmp_path / "T"
     write(data, ["x"], [[n] for n in range(20)])
     head = 'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "a test"\nedge = true\n'
     schema.write_text(f'{head}[columns.x]\ntype = "int(16)"\nrange = [0, 999]\nprotect = "encrypt"\nfor = ["sum"]\n', encoding="utf-8")
-    assert "edge key" not in hush("encrypt", data, "--schema", schema, "-o", place, *small_key).stderr
+    assert "edge key" not in hush("encrypt", data, "--schema", schema, "-o", place, *key).stderr
     device, spool = tmp_path / "device.hushkey", tmp_path / "spool"
-    hush("edge", "key", place, "-o", device, *small_key)
-    said = hush("encrypt", data, "--schema", schema, "-o", place, "--replace", *small_key).stderr
+    hush("edge", "key", place, "-o", device, *key)
+    said = hush("encrypt", data, "--schema", schema, "-o", place, "--replace", *key).stderr
     assert "Keys of devices that were made before" in said and "hush edge key" in said, said
     hush("edge", "run", data, "--key", device, "--spool", spool, "--to", place)
-    said = hush("edge", "accept", place, *small_key).stderr
+    said = hush("edge", "accept", place, *key).stderr
     assert "Nothing was taken in" in said and "hush edge key" in said and "new keys" in said, said
 
 
@@ -382,7 +382,7 @@ def test_blanks_in_a_list_of_columns_to_decrypt(hush, table, key):
     assert "no column" in hush("decrypt", table, "--columns", "age,", *key, status=2).stderr
 
 
-def test_missing_and_empty_texts_are_two_in_csv(hush, small_key, tmp_path):
+def test_missing_and_empty_texts_are_two_in_csv(hush, key, tmp_path):
     """`decrypt` and `query` write them apart, so that DuckDB reads them back; one column alone too."""
     texts = ["", None, 'say "a, b"', "two\nlines", " ", "NULL", None, ""]
     data, schema = tmp_path / "t.parquet", tmp_path / "t.schema.toml"
@@ -392,16 +392,16 @@ def test_missing_and_empty_texts_are_two_in_csv(hush, small_key, tmp_path):
     for protect in ("seal", "clear"):
         schema.write_text(head + columns.replace("PROTECT", protect), encoding="utf-8")
         place = tmp_path / protect
-        hush("encrypt", data, "--schema", schema, "-o", place, *small_key)
-        outputs = [hush("decrypt", place, *small_key).stdout]
+        hush("encrypt", data, "--schema", schema, "-o", place, *key)
+        outputs = [hush("decrypt", place, *key).stdout]
         if protect == "clear":
-            outputs.append(hush("query", place, "SELECT a, n FROM t", "--format", "csv", *small_key).stdout)
+            outputs.append(hush("query", place, "SELECT a, n FROM t", "--format", "csv", *key).stdout)
         for text in outputs:
             out = tmp_path / "out.csv"
             out.write_text(text, encoding="utf-8", newline="")
             read = duckdb.sql(f"SELECT a, n FROM read_csv('{out}', header=true, allow_quoted_nulls=false)").fetchall()
             assert read == list(zip(texts, [1, None, 3, 4, 5, 6, None, 8])), (protect, text)
-        alone = hush("decrypt", place, "--columns", "a", *small_key).stdout
+        alone = hush("decrypt", place, "--columns", "a", *key).stdout
         assert alone == 'a\n""\n\n"say ""a, b"""\n"two\nlines"\n \nNULL\n\n""\n', protect
 
 
@@ -439,7 +439,7 @@ def test_columns_that_no_table_holds_are_not_proposed_to_be_sealed(hush, tmp_pat
         assert 'protect = "drop"' in column(schema, "tags") and "tags is dropped" in said
 
 
-def test_a_time_zone_that_is_not_kept_is_said(hush, small_key, tmp_path):
+def test_a_time_zone_that_is_not_kept_is_said(hush, key, tmp_path):
     """The instant is kept; its zone is not, in Parquet and in CSV."""
     instant = datetime.datetime(2024, 7, 1, 12, 0, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
     times = [instant + datetime.timedelta(minutes=row) for row in range(40)]
@@ -450,6 +450,6 @@ def test_a_time_zone_that_is_not_kept_is_said(hush, small_key, tmp_path):
     for path, is_zoned in ((parquet, True), (text, True), (plain, False)):
         assert ("seen has a time zone" in schema_of(hush, path)[1]) == is_zoned, path
     schema = approved(tmp_path / "t.schema.toml", schema_of(hush, parquet)[0].replace("DECIDE", "seal"))
-    said = hush("encrypt", parquet, "--schema", schema, "-o", tmp_path / "T", *small_key).stderr
+    said = hush("encrypt", parquet, "--schema", schema, "-o", tmp_path / "T", *key).stderr
     assert "seen has a time zone: its times are kept, and given back, in UTC without one" in said
-    assert hush("decrypt", tmp_path / "T", *small_key).stdout.splitlines()[1] == "2024-07-01T10:00:00"
+    assert hush("decrypt", tmp_path / "T", *key).stdout.splitlines()[1] == "2024-07-01T10:00:00"

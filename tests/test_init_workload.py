@@ -57,7 +57,7 @@ def data(tmp_path):
     return tmp_path
 
 
-def test_what_is_proposed_answers_the_queries(hush, data, small_key):
+def test_what_is_proposed_answers_the_queries(hush, data, key):
     """Each query takes the way that was proposed for it over such a link, and its result is DuckDB's."""
     done = init(hush, "-- the workload\n" + ";\n".join(query for _, query in ORDERED) + ";\n")
     schema = data / "t.schema.toml"
@@ -81,15 +81,15 @@ def test_what_is_proposed_answers_the_queries(hush, data, small_key):
 
     approve(schema)
     assert "-0.0" not in done.stderr, done.stderr
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     oracle = duckdb.connect()
     oracle.execute(f"CREATE TABLE t AS SELECT * FROM read_csv('{data / 't.csv'}', nullstr='', types={{'charges': 'DECIMAL(12,2)'}})")
     for way, query in ORDERED:
-        told = json.loads(hush("explain", "T", query, "--link", "100", "--json", *small_key).stdout)
+        told = json.loads(hush("explain", "T", query, "--link", "100", "--json", *key).stdout)
         taken = [found["name"] for found in told["ways"] if found["taken"]]
         # Where there is one way alone, none was weighed.
         assert taken == [way] or (way == "fetch" and not told["ways"]), (query, told["ways"])
-        answer = hush("query", "T", query, "--way", way, "--format", "csv", *small_key).stdout
+        answer = hush("query", "T", query, "--way", way, "--format", "csv", *key).stdout
         found = [tuple(row) for row in list(csv.reader(io.StringIO(answer)))[1:]]
         expected = oracle.execute(query.replace("ORDER BY kind", "ORDER BY kind NULLS LAST")).fetchall()
         same = [tuple("" if value is None else value for value in row) for row in expected]
@@ -99,7 +99,7 @@ def test_what_is_proposed_answers_the_queries(hush, data, small_key):
                 assert left == right or float(left) == float(right), (query, mine, theirs)
 
 
-def test_conditions_without_keys_are_proposed_and_answer(hush, data, small_key):
+def test_conditions_without_keys_are_proposed_and_answer(hush, data, key):
     """Of a question that nothing smaller answers: texts are listed, the schema serves as it is written, and all ways agree with DuckDB."""
     query = "SELECT COUNT(*) AS n FROM t WHERE charges * 1000000 > amount AND kind IN ('burn', 'asthma')"
     done = init(hush, query)
@@ -110,8 +110,8 @@ def test_conditions_without_keys_are_proposed_and_answer(hush, data, small_key):
     assert facts["derive"] == ["charges * 1000000 > amount"] and not facts.get("cubes"), facts
     assert facts["filter"] == [{"column": "kind", "values": ["asthma", "burn", "it's", "o'neill"]}], facts["filter"]
     approve(schema)
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
-    found = {hush("query", "T", query, "--way", way, "--format", "csv", *small_key).stdout for way in ("filter", "fetch")}
+    hush("encrypt", "t.csv", "-o", "T", *key)
+    found = {hush("query", "T", query, "--way", way, "--format", "csv", *key).stdout for way in ("filter", "fetch")}
     expected = duckdb.sql(query.replace(" t ", f" read_csv('{data / 't.csv'}', types={{'charges': 'DECIMAL(12,2)'}}) ")).fetchall()[0][0]
     assert found == {f"n\n{expected}\n"} and expected > 1000, (found, expected)
 

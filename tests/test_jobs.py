@@ -95,7 +95,7 @@ def arguments(tmp_path_factory):
     """Arguments that open a key of a small machine."""
     directory = tmp_path_factory.mktemp("owner")
     (directory / "home").mkdir()
-    return make_key(Hush(directory), directory, "--opens-in", "16MiB")
+    return make_key(Hush(directory), directory)
 
 
 @pytest.fixture(scope="module")

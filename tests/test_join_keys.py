@@ -44,7 +44,7 @@ def state(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def owner(tmp_path_factory):
     """A key that is stored."""
-    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE)
+    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE, opens_in="16MiB")
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_what_join_keys_cannot_be_is_refused(owner, tmp_path):
     refused("HUSH-P010", lambda: table.explain("SELECT paid FROM people WHERE city = 'Ulm'"))
     refused("HUSH-P010", lambda: table.prepare("SELECT paid FROM people WHERE city = 'Ulm'"))
     assert len(ht.catalogue(table).explain("SELECT paid FROM people WHERE city = 'Ulm'")) == 1
-    other = ht.keygen(tmp_path / "other.hushkey", passphrase=PASSPHRASE)
+    other = ht.keygen(tmp_path / "other.hushkey", passphrase=PASSPHRASE, opens_in="16MiB")
     refused("HUSH-C117", lambda: table.rotate(other))
 
 

@@ -56,7 +56,7 @@ def split_rows(directory, rows, files):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_dataset_is_the_folder(hush, there, tmp_path, small_key, bucket, lake, kind, monkeypatch, s3):
+def test_a_dataset_is_the_folder(hush, there, tmp_path, key, bucket, lake, kind, monkeypatch, s3):
     """Proposal, rehearsal, table and Python; hive names with blanks, percent signs and slashes; marks of folders."""
     seed = int(os.environ.get("HUSH_SEED", random.randrange(2**32)))
     print(f"HUSH_SEED={seed}")
@@ -77,10 +77,10 @@ def test_a_dataset_is_the_folder(hush, there, tmp_path, small_key, bucket, lake,
     there("init", f"{place}/", *choice)
     assert schema.read_text(encoding="utf-8") == expected
     approve(schema)
-    hush("encrypt", folder, "-o", "T", *small_key)
-    there("encrypt", place, "-o", f"s3://{bucket}/T", *small_key)
-    rows = hush("decrypt", "T", *small_key).stdout
-    assert there("decrypt", f"s3://{bucket}/T", *small_key).stdout == rows and rows.count("\n") > 10
+    hush("encrypt", folder, "-o", "T", *key)
+    there("encrypt", place, "-o", f"s3://{bucket}/T", *key)
+    rows = hush("decrypt", "T", *key).stdout
+    assert there("decrypt", f"s3://{bucket}/T", *key).stdout == rows and rows.count("\n") > 10
     for name, value in {**credentials(s3.port), "HOME": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
     found = ht.run(f"{place}/", query, sensitive=["n", "m"], clear=["t", "year", "ward"])
@@ -88,7 +88,7 @@ def test_a_dataset_is_the_folder(hush, there, tmp_path, small_key, bucket, lake,
     assert ht.propose(f"{place}/", sensitive=["n", "m"], clear=["t", "year", "ward"]).table == "visits"
 
 
-def test_one_object_is_one_file(hush, there, tmp_path, small_key, bucket, lake):
+def test_one_object_is_one_file(hush, there, tmp_path, key, bucket, lake):
     """CSV and Parquet; an address with a slash is a folder."""
     text = PATIENTS.read_bytes()
     lake(f"{bucket}/patients.csv", text)
@@ -107,7 +107,7 @@ def test_one_object_is_one_file(hush, there, tmp_path, small_key, bucket, lake):
     assert there("run", "http://127.0.0.1:1/tables/t", query, status=2).stderr.startswith("HUSH-T052")
 
 
-def test_a_pass_reads_every_byte_once(through, there, tmp_path, small_key, bucket, lake, proxy):
+def test_a_pass_reads_every_byte_once(through, there, tmp_path, key, bucket, lake, proxy):
     """A list, a beginning for each file, and pieces; of Parquet its end and its columns."""
     rows, files = 150_000, 6
     split_rows(tmp_path, rows, files)
@@ -115,7 +115,7 @@ def test_a_pass_reads_every_byte_once(through, there, tmp_path, small_key, bucke
     schema_of(through, tmp_path, rows)
     sizes = [path.stat().st_size for path in (tmp_path / "t").iterdir()]
     proxy.reset()
-    through("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "-o", "T", *small_key)
+    through("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "-o", "T", *key)
     calls = [call for call in proxy.calls if call.method == "GET" and call.range]
     pieces = sum(-(-size // PIECE) for size in sizes)
     assert len(calls) == files + pieces and len(proxy.calls) == len(calls) + 1, proxy.calls
@@ -126,25 +126,25 @@ def test_a_pass_reads_every_byte_once(through, there, tmp_path, small_key, bucke
     content = (tmp_path / "t.parquet").read_bytes()
     lake(f"{bucket}/u/t.parquet", content)
     proxy.reset()
-    through("encrypt", f"s3://{bucket}/u/", "--schema", "t.schema.toml", "-o", "U", *small_key)
+    through("encrypt", f"s3://{bucket}/u/", "--schema", "t.schema.toml", "-o", "U", *key)
     assert proxy.read() <= len(content) + 3 * END and len(proxy.calls) <= 3 + 6 * 3 + len(content) // (512 << 10), proxy.calls
-    assert sums(through, small_key) == sums(through, small_key, "U")
+    assert sums(through, key) == sums(through, key, "U")
 
 
-def test_a_store_that_stumbles_is_asked_again(through, there, hush, tmp_path, small_key, bucket, lake, proxy):
+def test_a_store_that_stumbles_is_asked_again(through, there, hush, tmp_path, key, bucket, lake, proxy):
     """SlowDown, answers that are lost or cut: the same rows."""
     split_rows(tmp_path, 60_000, 5)
     upload(lake, tmp_path / "t", f"{bucket}/t")
     schema_of(hush, tmp_path, 60_000)
-    command = ("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "--replace", *small_key, "-o")
-    hush("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", "T", *small_key)
-    expected = hush("decrypt", "T", *small_key).stdout
+    command = ("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "--replace", *key, "-o")
+    hush("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", "T", *key)
+    expected = hush("decrypt", "T", *key).stdout
     for action in ("slow", "lost", "cut"):
         # A list that breaks off is told, as one of tables is.
         proxy.reset(lambda call, action=action: action if call.number % 3 == 1 and (call.range or action == "slow") else None)
         through(*command, "U")
         assert [call for call in proxy.calls if call.number % 3 == 1]
-        assert hush("decrypt", "U", *small_key).stdout == expected, action
+        assert hush("decrypt", "U", *key).stdout == expected, action
     for action, status, words in (("expired", 4, "ExpiredToken"), ("denied", 4, "does not allow it"), ("cut", 7, "break off")):
         for first in (1, 4, 8):
             proxy.reset(lambda call, action=action, first=first: action if call.number >= first else None)
@@ -159,15 +159,15 @@ def test_a_store_that_stumbles_is_asked_again(through, there, hush, tmp_path, sm
     assert "README.md" in foreign and foreign.startswith("HUSH-D"), foreign
 
 
-def test_a_killed_encryption_goes_on(through, there, hush, tmp_path, small_key, bucket, lake, proxy, s3):
+def test_a_killed_encryption_goes_on(through, there, hush, tmp_path, key, bucket, lake, proxy, s3):
     """Killed at the n-th request, again and again, from bucket to bucket; then the rows of the folder, and no part was encrypted twice."""
     rows = 400_000
     split_rows(tmp_path, rows, 12)
     upload(lake, tmp_path / "t", f"{bucket}/t")
     schema_of(hush, tmp_path, rows)
-    hush("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", "T", *key)
     place = f"s3://{bucket}/T"
-    command = ("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "-o", place, "--memory-limit", "128MB", *small_key)
+    command = ("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "-o", place, "--memory-limit", "128MB", *key)
     present = s3.directory / bucket / "T" / "manifest.hush"
     journal = present.with_name("encryption.journal")
     draw, kills = random.Random(), 0
@@ -194,18 +194,18 @@ def test_a_killed_encryption_goes_on(through, there, hush, tmp_path, small_key, 
         through(*command)
         assert {path.name for path in present.parent.glob("parts/*.enc.parquet")} >= parts
         assert not journal.exists()
-    assert there("decrypt", place, *small_key).stdout == hush("decrypt", "T", *small_key).stdout
-    assert sums(there, small_key, place) == sums(hush, small_key)
+    assert there("decrypt", place, *key).stdout == hush("decrypt", "T", *key).stdout
+    assert sums(there, key, place) == sums(hush, key)
 
 
 @pytest.mark.parametrize("rows", [50_000, pytest.param(300_000, marks=pytest.mark.slow)])
-def test_killed_at_any_call_it_goes_on(through, hush, tmp_path, small_key, bucket, proxy, rows, s3):
+def test_killed_at_any_call_it_goes_on(through, hush, tmp_path, key, bucket, proxy, rows, s3):
     """Killed at its 1st, 2nd, ... call to the store, each time in a place of its own, and run again: the table is that of a whole run."""
     schema_of(hush, tmp_path, rows)
     write_rows(tmp_path / "t.csv", rows)
 
     def command(place):
-        return ("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", f"s3://{bucket}/{place}", "--memory-limit", "64MB", *small_key)
+        return ("encrypt", "t.csv", "--schema", "t.schema.toml", "-o", f"s3://{bucket}/{place}", "--memory-limit", "64MB", *key)
 
     def sent(ending):
         """How many objects were sent since the last reset."""
@@ -214,7 +214,7 @@ def test_killed_at_any_call_it_goes_on(through, hush, tmp_path, small_key, bucke
     through(*command("whole"))
     parts = sent(".enc.parquet")
     assert parts > 2
-    expected = through("decrypt", f"s3://{bucket}/whole", *small_key).stdout
+    expected = through("decrypt", f"s3://{bucket}/whole", *key).stdout
     assert expected.count("\n") == rows + 1
     spared = set()
     for number in range(1, 20 * parts):
@@ -235,12 +235,12 @@ def test_killed_at_any_call_it_goes_on(through, hush, tmp_path, small_key, bucke
             assert again < parts if has_journal else again == parts or was_sent, number
             assert not (folder / "encryption.journal").exists()
             spared.add(parts - again)
-        assert through("decrypt", f"s3://{bucket}/{number}", *small_key).stdout == expected, number
+        assert through("decrypt", f"s3://{bucket}/{number}", *key).stdout == expected, number
     assert process.returncode == 0 and len(spared) > 1, spared
     print(f"{parts} parts, {number - 1} kills, spared {spared}")
 
 
-def test_an_object_that_changes_during_a_pass_is_refused(through, tmp_path, small_key, bucket, lake, proxy, hush):
+def test_an_object_that_changes_during_a_pass_is_refused(through, tmp_path, key, bucket, lake, proxy, hush):
     """Before each request that comes before its bytes are read, an object gets others, as many: the error names it, and nothing is written."""
     split_rows(tmp_path, 60_000, 3)
     upload(lake, tmp_path / "t", f"{bucket}/t")
@@ -256,13 +256,13 @@ def test_an_object_that_changes_during_a_pass_is_refused(through, tmp_path, smal
                     lake(f"{bucket}/t/002.csv", version)
 
         proxy.reset(change)
-        refused = through("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "-o", "T", *small_key, status=8).stderr
+        refused = through("encrypt", f"s3://{bucket}/t/", "--schema", "t.schema.toml", "-o", "T", *key, status=8).stderr
         assert refused.startswith("HUSH-D045") and f"s3://{bucket}/t/002.csv" in refused, refused
         assert_quiet(refused)
         assert not (tmp_path / "T" / "manifest.hush").exists()
 
 
-def test_memory_does_not_grow_with_a_bucket(there, hush, tmp_path, small_key, bucket, lake):
+def test_memory_does_not_grow_with_a_bucket(there, hush, tmp_path, key, bucket, lake):
     """Below a limit that is the same for all sizes, of CSV and of Parquet."""
     peaks = []
     for rows, files in ((40_000, 4), (400_000, 100)):
@@ -271,14 +271,14 @@ def test_memory_does_not_grow_with_a_bucket(there, hush, tmp_path, small_key, bu
         split_rows(directory, rows, files)
         upload(lake, directory / "t", f"{bucket}/{rows}/t")
         schema_of(hush, tmp_path, rows)
-        peaks.append(encrypted(there, tmp_path, small_key, f"s3://{bucket}/{rows}/t/", "96MB", "T"))
+        peaks.append(encrypted(there, tmp_path, key, f"s3://{bucket}/{rows}/t/", "96MB", "T"))
         assert peaks[-1] < 96 * 10**6, peaks
-    hush("encrypt", directory / "t.csv", "--schema", "t.schema.toml", "-o", "U", *small_key)
-    assert sums(hush, small_key) == sums(hush, small_key, "U")
+    hush("encrypt", directory / "t.csv", "--schema", "t.schema.toml", "-o", "U", *key)
+    assert sums(hush, key) == sums(hush, key, "U")
     table = pyarrow.csv.read_csv(directory / "t.csv")
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=100_000)
     lake(f"{bucket}/t.parquet", (tmp_path / "t.parquet").read_bytes())
-    peaks.append(encrypted(there, tmp_path, small_key, f"s3://{bucket}/t.parquet", "128MB", "T"))
+    peaks.append(encrypted(there, tmp_path, key, f"s3://{bucket}/t.parquet", "128MB", "T"))
     assert peaks[-1] < 128 * 10**6, peaks
-    assert sums(hush, small_key) == sums(hush, small_key, "U")
+    assert sums(hush, key) == sums(hush, key, "U")
     print([f"{peak / 10**6:.1f} MB" for peak in peaks], LIMIT)

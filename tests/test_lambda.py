@@ -41,7 +41,7 @@ class Lake:
         (directory / "home").mkdir()
         environment = credentials(s3.port)
         self.hush = Hush(directory, **environment)
-        self.arguments = make_key(self.hush, directory, "--opens-in", "16MiB")
+        self.arguments = make_key(self.hush, directory)
         self.key = ht.open_key(self.arguments[1], passphrase_file=self.arguments[3])
         draw = random.Random(11)
         columns = {

@@ -46,13 +46,13 @@ def write(path, lengths, rows, draw):
 
 
 @pytest.fixture
-def texts(hush, tmp_path, small_key):
+def texts(hush, tmp_path, key):
     """A table of two sealed columns and two clear ones, whose texts have 2 to 300 bytes, and rows of other lengths."""
     draw = random.Random(3)
     (tmp_path / "t.toml").write_text(SCHEMA, encoding="utf-8")
     write(tmp_path / "t.csv", SEALED | CLEAR, ROWS, draw)
     write(tmp_path / "other.csv", OTHER, ROWS, draw)
-    hush("encrypt", "t.csv", "--schema", "t.toml", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "--schema", "t.toml", "-o", "T", *key)
     return "T"
 
 
@@ -74,35 +74,35 @@ def check(hush, table, key, columns=(*SEALED, *CLEAR), slack=0.15):
         assert abs(clear[0] - clear[1]) <= slack * clear[1], (column, clear)
 
 
-def test_texts_of_a_new_table_and_of_an_appended_one(hush, texts, small_key):
+def test_texts_of_a_new_table_and_of_an_appended_one(hush, texts, key):
     """Within 15 % for the columns of a table, of rows with other lengths too, and where some rows match."""
-    check(hush, texts, small_key)
-    (down, short), (_, long) = (figures(hush, texts, f"SELECT {column} FROM t", small_key)[0] for column in SEALED)
+    check(hush, texts, key)
+    (down, short), (_, long) = (figures(hush, texts, f"SELECT {column} FROM t", key)[0] for column in SEALED)
     assert 20 * down < long and 20 * short < long
-    hush("append", "other.csv", "-o", texts, *small_key)
-    check(hush, texts, small_key)
-    (both, _), _ = figures(hush, texts, "SELECT code, note FROM t", small_key)
-    (alone, _), _ = figures(hush, texts, "SELECT note FROM t", small_key)
+    hush("append", "other.csv", "-o", texts, *key)
+    check(hush, texts, key)
+    (both, _), _ = figures(hush, texts, "SELECT code, note FROM t", key)
+    (alone, _), _ = figures(hush, texts, "SELECT note FROM t", key)
     assert 1.3 * alone < both < 1.7 * alone
     for query in ("SELECT upper(city) || '-' || tag AS a FROM t", "SELECT CASE WHEN tag > 'b' THEN 'yes' ELSE city END AS a FROM t WHERE tag < 'e'"):
-        _, (predicted, measured) = figures(hush, texts, query, small_key)
+        _, (predicted, measured) = figures(hush, texts, query, key)
         assert abs(predicted - measured) <= 0.35 * measured, query
 
 
-def test_lengths_follow_what_becomes_of_a_table(hush, texts, small_key):
+def test_lengths_follow_what_becomes_of_a_table(hush, texts, key):
     """Deleted rows whose parts are written anew are counted no longer; columns that are renamed and dropped take their lengths along."""
-    hush("append", "other.csv", "-o", texts, *small_key)
+    hush("append", "other.csv", "-o", texts, *key)
     # The first rows go, all of them: those of the other lengths stay.
-    hush("delete", texts, "WHERE city LIKE '_____%'", *small_key)
-    hush("compact", texts, "--all", *small_key)
-    check(hush, texts, small_key)
-    hush("alter", texts, "--rename", "note=remark", "--drop", "city", *small_key)
-    check(hush, texts, small_key, ("code", "remark", "tag"))
-    hush("rotate", texts, *small_key)
-    check(hush, texts, small_key, ("code", "remark", "tag"))
+    hush("delete", texts, "WHERE city LIKE '_____%'", *key)
+    hush("compact", texts, "--all", *key)
+    check(hush, texts, key)
+    hush("alter", texts, "--rename", "note=remark", "--drop", "city", *key)
+    check(hush, texts, key, ("code", "remark", "tag"))
+    hush("rotate", texts, *key)
+    check(hush, texts, key, ("code", "remark", "tag"))
 
 
-def test_a_rehearsal_predicts_as_a_table_does(hush, texts, small_key):
+def test_a_rehearsal_predicts_as_a_table_does(hush, texts, key):
     """`hush run` has no files, and counts all the same."""
     for column in CLEAR:
         options = ("--schema", "t.toml", "--format", "csv", "--analyze", "--json")
@@ -111,21 +111,21 @@ def test_a_rehearsal_predicts_as_a_table_does(hush, texts, small_key):
         assert abs(clear - measured) <= 0.05 * measured, column
 
 
-def test_numbers_of_rows_beside_a_cube_are_those_of_whole_parts(hush, tmp_path, small_key):
+def test_numbers_of_rows_beside_a_cube_are_those_of_whole_parts(hush, tmp_path, key):
     """Where one part answers by a cube, the other sends the numbers of its rows: a few bytes, for they follow each other."""
     schema = SCHEMA.replace("max_rows", 'cubes = [{ by = [{ column = "x", bins = ["50"] }], sum = [] }]\nmax_rows')
     (tmp_path / "t.toml").write_text(schema, encoding="utf-8")
     write(tmp_path / "t.csv", SEALED | CLEAR, ROWS, random.Random(3))
-    hush("encrypt", "t.csv", "--schema", "t.toml", "-o", "T", *small_key)
-    hush("append", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "--schema", "t.toml", "-o", "T", *key)
+    hush("append", "t.csv", "-o", "T", *key)
     with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as file:
         city = next(csv.DictReader(file))["city"]
     query = "SELECT COUNT(*) AS n FROM t"
     options = ("--way", "cube")
-    (predicted, measured), _ = figures(hush, "T", query, small_key, *options)
+    (predicted, measured), _ = figures(hush, "T", query, key, *options)
     assert predicted == measured
     # A row of each part goes; the part that is appended after that has its cube.
-    hush("delete", "T", f"WHERE city = '{city}'", *small_key)
-    hush("append", "t.csv", "-o", "T", *small_key)
-    _, (predicted, measured) = figures(hush, "T", query, small_key, *options)
+    hush("delete", "T", f"WHERE city = '{city}'", *key)
+    hush("append", "t.csv", "-o", "T", *key)
+    _, (predicted, measured) = figures(hush, "T", query, key, *options)
     assert measured < 500 and abs(predicted - measured) <= 128

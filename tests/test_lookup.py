@@ -107,26 +107,26 @@ def schema_of(hush, data, *options):
     return schema
 
 
-def test_a_table_answers_what_a_join_would(hush, data, small_key):
+def test_a_table_answers_what_a_join_would(hush, data, key):
     """Encrypted, appended to, and rehearsed."""
     schema_of(hush, data)
-    hush("encrypt", "lineitem.csv", *LOOKUP, "-o", "T", *small_key)
-    columns = hush("decrypt", "T", *small_key).stdout.splitlines()[0].split(",")
+    hush("encrypt", "lineitem.csv", *LOOKUP, "-o", "T", *key)
+    columns = hush("decrypt", "T", *key).stdout.splitlines()[0].split(",")
     assert set(columns) == {"id", "quantity", "price", "ship", "p_size", "p_type"}
-    ask = lambda query: by_key(answer(hush("query", "T", query, "--format", "csv", *small_key).stdout))
+    ask = lambda query: by_key(answer(hush("query", "T", query, "--format", "csv", *key).stdout))
     for query in QUERIES:
         assert ask(query) == by_key(expected(data, query, "lineitem.csv")), query
-    hush("append", "more.csv", *LOOKUP, "--batch", "more", "-o", "T", *small_key)
-    assert "Nothing added" in hush("append", "more.csv", *LOOKUP, "--batch", "more", "-o", "T", *small_key).stderr
+    hush("append", "more.csv", *LOOKUP, "--batch", "more", "-o", "T", *key)
+    assert "Nothing added" in hush("append", "more.csv", *LOOKUP, "--batch", "more", "-o", "T", *key).stderr
     for query in QUERIES:
         assert ask(query) == by_key(expected(data, query, "lineitem.csv", "more.csv")), query
     # Without the lookup the rows lack columns; with another part they are other rows.
-    refused = hush("append", "more.csv", "-o", "T", *small_key, status=8).stderr
+    refused = hush("append", "more.csv", "-o", "T", *key, status=8).stderr
     assert "HUSH-S021" in refused and "p_type" in refused and "look them up" in refused, refused
     changed = pyarrow.parquet.read_table(data / "part.parquet").slice(1)
     pyarrow.parquet.write_table(changed, data / "other.parquet")
     other = ("--lookup", "partkey=p_partkey:other.parquet")
-    assert "HUSH-C" in hush("append", "more.csv", *other, "--batch", "more", "-o", "T", *small_key, status=None).stderr
+    assert "HUSH-C" in hush("append", "more.csv", *other, "--batch", "more", "-o", "T", *key, status=None).stderr
 
 
 def test_a_rehearsal_looks_up(hush, data):
@@ -138,26 +138,26 @@ def test_a_rehearsal_looks_up(hush, data):
         assert "hush init lineitem.csv --lookup partkey=p_partkey:part.parquet" in done.stderr
 
 
-def test_layouts_hold_what_is_looked_up(hush, data, small_key):
+def test_layouts_hold_what_is_looked_up(hush, data, key):
     """A workload over columns of both files is answered by what is proposed for it."""
     query = QUERIES[0].replace("WHERE p_size > 20 ", "")
     (data / "queries.sql").write_text(query + ";", encoding="utf-8")
     schema_of(hush, data, "--for", "queries.sql")
-    hush("encrypt", "lineitem.csv", *LOOKUP, "--for", "queries.sql", "-o", "T", *small_key)
-    found = by_key(answer(hush("query", "T", query, "--format", "csv", *small_key).stdout))
+    hush("encrypt", "lineitem.csv", *LOOKUP, "--for", "queries.sql", "-o", "T", *key)
+    found = by_key(answer(hush("query", "T", query, "--format", "csv", *key).stdout))
     assert found == by_key(expected(data, query, "lineitem.csv"))
 
 
-def test_an_update_looks_up(hush, data, small_key):
+def test_an_update_looks_up(hush, data, key):
     """Rows with another key get what that finds, though the key itself is not kept."""
     schema_of(hush, data)
-    hush("encrypt", "lineitem.csv", *LOOKUP, "-o", "T", *small_key)
+    hush("encrypt", "lineitem.csv", *LOOKUP, "-o", "T", *key)
     part = pyarrow.parquet.read_table(data / "part.parquet").to_pylist()
     write_csv(data / "moved.csv", [{"id": 10, "partkey": part[0]["p_partkey"]}, {"id": 11, "partkey": None}])
-    hush("update", "T", "moved.csv", "--on", "id", *LOOKUP, *small_key)
+    hush("update", "T", "moved.csv", "--on", "id", *LOOKUP, *key)
     query = "SELECT id, p_type, p_size FROM lineitem WHERE id IN (10, 11) ORDER BY id"
     wanted = texts([(10, part[0]["p_type"], part[0]["p_size"]), (11, None, None)])
-    assert answer(hush("query", "T", query, "--format", "csv", *small_key).stdout) == wanted
+    assert answer(hush("query", "T", query, "--format", "csv", *key).stdout) == wanted
 
 
 def test_what_is_no_lookup_is_refused(hush, data):
@@ -184,14 +184,14 @@ def test_what_is_no_lookup_is_refused(hush, data):
     assert "KEY=THEIR_KEY:FILE" in init("part.parquet", 2)
 
 
-def test_a_typed_pass_refuses_keys_of_two_kinds(hush, data, small_key):
+def test_a_typed_pass_refuses_keys_of_two_kinds(hush, data, key):
     """The schema says what a key is; what must be there is asked of what is found."""
     schema = schema_of(hush, data)
     part = pyarrow.parquet.read_table(data / "part.parquet")
     at = part.schema.get_field_index("p_partkey")
     keys = part["p_partkey"].cast(pyarrow.string())
     pyarrow.parquet.write_table(part.set_column(at, "p_partkey", keys), data / "texts.parquet")
-    encrypt = ("encrypt", "lineitem.csv", "-o", "T", *small_key)
+    encrypt = ("encrypt", "lineitem.csv", "-o", "T", *key)
     refused = hush(*encrypt, "--lookup", "partkey=p_partkey:texts.parquet", status=8).stderr
     assert "HUSH-D052" in refused and "p_partkey has texts, but partkey has numbers" in refused, refused
     text = schema.read_text(encoding="utf-8")

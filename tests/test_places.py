@@ -11,11 +11,11 @@ from devices import Edge, make_rows, write_csv
 
 
 @pytest.fixture
-def two(hush, small_key, tmp_path):
+def two(hush, key, tmp_path):
     """A table T, and another one U of the same owner, with the same name and columns."""
-    edge = Edge(hush, small_key, tmp_path, make_rows(random.Random(1), 50))
+    edge = Edge(hush, key, tmp_path, make_rows(random.Random(1), 50))
     write_csv(tmp_path / "own.csv", make_rows(random.Random(2), 60))
-    hush("encrypt", "own.csv", "-o", "U", "--schema", "t.schema.toml", *small_key)
+    hush("encrypt", "own.csv", "-o", "U", "--schema", "t.schema.toml", *key)
     return edge
 
 

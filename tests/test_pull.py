@@ -29,14 +29,14 @@ class Hostile(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.mark.filterwarnings("ignore::hushtable.HushWarning")
-def test_a_hostile_server_gives_no_table(hush, small_key, tmp_path, monkeypatch):
+def test_a_hostile_server_gives_no_table(hush, key, tmp_path, monkeypatch):
     """pull refuses an earlier version, another table of the owner's under the name, and altered bytes; it leaves no table."""
     monkeypatch.setenv("HUSH_STATE_DIR", str(tmp_path / "state"))
     command = hush.with_environment(HUSH_STATE_DIR=str(tmp_path / "state"))
-    key = ht.open_key(small_key[1], passphrase_file=small_key[3])
+    opened = ht.open_key(key[1], passphrase_file=key[3])
 
     def made(place, values, replace=False):
-        ht.encrypt(pa.table({"x": values}), sensitive="x", keys=key, out=place, name="t", replace=replace)
+        ht.encrypt(pa.table({"x": values}), sensitive="x", keys=opened, out=place, name="t", replace=replace)
 
     made(tmp_path / "T", [1, 2])
     shutil.copytree(tmp_path / "T", tmp_path / "first")
@@ -58,7 +58,7 @@ def test_a_hostile_server_gives_no_table(hush, small_key, tmp_path, monkeypatch)
     honest = lambda _, content: content
     try:
         server.shows, server.alters = tmp_path / "T", honest
-        assert ht.pull(url, tmp_path / "copy", keys=key).decrypt()["x"].to_pylist() == [3, 4]
+        assert ht.pull(url, tmp_path / "copy", keys=opened).decrypt()["x"].to_pylist() == [3, 4]
         attacks = [
             ("first", honest),
             ("other", honest),
@@ -71,11 +71,11 @@ def test_a_hostile_server_gives_no_table(hush, small_key, tmp_path, monkeypatch)
             server.shows, server.alters = tmp_path / shows, alters
             place = tmp_path / f"copy{number}"
             with pytest.raises((ht.DamagedError, ht.RemoteError)) as caught:
-                ht.pull(url, place, keys=key)
+                ht.pull(url, place, keys=opened)
             assert not (place / "manifest.hush").exists(), number
             if alters is honest:
                 assert isinstance(caught.value, ht.DamagedError) and not place.exists(), (number, caught.value)
-            refused = command("pull", url, "-o", place, *small_key, status=None)
+            refused = command("pull", url, "-o", place, *key, status=None)
             assert refused.returncode in (7, 9) and not (place / "manifest.hush").exists(), (number, refused.stderr)
     finally:
         server.shutdown()

@@ -150,7 +150,7 @@ def test_the_account_says_what_the_command_says():
 def owner(tmp_path_factory):
     """A key file and its key."""
     path = tmp_path_factory.mktemp("key") / "owner.hushkey"
-    return path, ht.keygen(path, passphrase=PASSPHRASE)
+    return path, ht.keygen(path, passphrase=PASSPHRASE, opens_in="16MiB")
 
 
 @pytest.fixture(autouse=True)
@@ -209,14 +209,14 @@ def test_verbs_write_the_sql_that_duckdb_answers_alike():
     assert queries[0].explain().steps == t.explain(queries[0].sql_text).steps
 
 
-def test_ways_and_what_is_hidden(hush, tmp_path, small_key):
+def test_ways_and_what_is_hidden(hush, tmp_path, key):
     """A way that is wanted is taken or refused, for all questions; what is hidden is in no plan; wrong names are told."""
     table = random_table(random.Random(17), 300)
-    key = ht.open_key(small_key[1], passphrase_file=small_key[3])
-    ht.encrypt(table, keys=key, out=tmp_path / "T", name="t", **POLICY)
+    opened = ht.open_key(key[1], passphrase_file=key[3])
+    ht.encrypt(table, keys=opened, out=tmp_path / "T", name="t", **POLICY)
     asked = "SELECT g, SUM(x) AS s FROM t WHERE k > 3 GROUP BY g ORDER BY g"
     expect = expected(asked, table)
-    tables = {way: ht.open(tmp_path / "T", keys=key, way=way) for way in (None, "sum", "gather", "fetch")}
+    tables = {way: ht.open(tmp_path / "T", keys=opened, way=way) for way in (None, "sum", "gather", "fetch")}
     for way, t in tables.items():
         assert rows(t.sql(asked)) == expect, way
     plan = tables[None].explain(asked)
@@ -226,14 +226,14 @@ def test_ways_and_what_is_hidden(hush, tmp_path, small_key):
         tables["sum"].sql("SELECT COUNT(*) FROM t WHERE x > 0")
     with pytest.raises(ht.HushError, match="HUSH-P030"):
         tables["gather"].sql("SELECT SUM(x) FROM t")
-    hidden = ht.open(tmp_path / "T", keys=key, hide="constants")
+    hidden = ht.open(tmp_path / "T", keys=opened, hide="constants")
     assert rows(hidden.sql(asked)) == expect
     assert b"predicate\":null" in hidden.prepare(asked).plan and b"predicate\":null" not in tables["sum"].prepare(asked).plan
     with pytest.raises(ht.HushError, match="HUSH-P030"):
-        ht.open(tmp_path / "T", keys=key, way="cube").sql("SELECT SUM(x) FROM t")
+        ht.open(tmp_path / "T", keys=opened, way="cube").sql("SELECT SUM(x) FROM t")
     for wrong in ({"way": "orders"}, {"hide": ["size"]}):
         with pytest.raises(ht.UsageError, match="Ways out: one of"):
-            ht.open(tmp_path / "T", keys=key, **wrong)
+            ht.open(tmp_path / "T", keys=opened, **wrong)
 
 
 def test_hostile_values_are_quoted_and_orders_that_mean_nothing_are_refused():

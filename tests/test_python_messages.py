@@ -29,7 +29,7 @@ def state(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def key(tmp_path_factory):
     """A key that is stored."""
-    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE)
+    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE, opens_in="16MiB")
 
 
 def refusal(call, *arguments, **named):
@@ -105,8 +105,11 @@ def refused_twice(key, place):
 
 def test_refused_keys_name_arguments(key, tmp_path):
     assert "weak_passphrase=True" in refusal(ht.keygen, tmp_path / "k", passphrase="short")
-    ht.keygen(tmp_path / "k", passphrase=PASSPHRASE)
+    ht.keygen(tmp_path / "k", passphrase=PASSPHRASE, opens_in="16MiB")
     refusal(ht.keygen, tmp_path / "k", passphrase=PASSPHRASE)
+    assert 'opens_in="16MiB"' in refusal(ht.keygen, tmp_path / "m", passphrase=PASSPHRASE, opens_in="8MiB")
+    assert "64MiB" in refusal(ht.keygen, tmp_path / "m", passphrase=PASSPHRASE, opens_in="little")
+    assert not (tmp_path / "m").exists()
     refusal(ht.open_key, tmp_path / "k", passphrase="wrong horse battery")
     refusal(ht.open_key, tmp_path / "none", passphrase=PASSPHRASE)
     (tmp_path / "k").chmod(0o644)
@@ -115,7 +118,7 @@ def test_refused_keys_name_arguments(key, tmp_path):
     (tmp_path / "p").chmod(0o644)
     refusal(ht.keygen, tmp_path / "l", passphrase_file=tmp_path / "p")
     ht.encrypt(DATA, sensitive="x", clear=["g", "note"], keys=key, out=tmp_path / "T")
-    refusal(ht.open, tmp_path / "T", keys=ht.keygen(tmp_path / "other", passphrase=PASSPHRASE))
+    refusal(ht.open, tmp_path / "T", keys=ht.keygen(tmp_path / "other", passphrase=PASSPHRASE, opens_in="16MiB"))
     manifest = tmp_path / "T" / "manifest.hush"
     manifest.write_bytes(manifest.read_bytes()[:-1])
     refusal(ht.open, tmp_path / "T", keys=key)

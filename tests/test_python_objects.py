@@ -33,7 +33,7 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def key(tmp_path_factory):
     """A key that is stored."""
-    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE)
+    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE, opens_in="16MiB")
 
 
 @pytest.fixture(autouse=True)
@@ -376,7 +376,7 @@ def test_tables_go_to_a_server_and_come_back(server, key, tmp_path):
     again = ht.pull(pushed.url, tmp_path / "copy", keys=key, token_file=token)
     assert again.decrypt()["x"].to_pylist() == list(range(100))
 
-    stranger = ht.keygen(tmp_path / "stranger.hushkey", passphrase=PASSPHRASE)
+    stranger = ht.keygen(tmp_path / "stranger.hushkey", passphrase=PASSPHRASE, opens_in="16MiB")
     with pytest.raises(ht.OwnerKeyError):
         ht.pull(pushed.url, tmp_path / "stolen", keys=stranger, token_file=token)
     (tmp_path / "home").mkdir()
@@ -421,7 +421,7 @@ def test_errors_advise_python(key, tmp_path, monkeypatch):
     place = tmp_path / "T"
     ht.encrypt(data, clear=["ward"], sensitive=[name for name in ADMISSIONS if name != "ward"], keys=key, out=place, name="t")
     table = ht.open(place, keys=key)
-    other = ht.keygen(tmp_path / "other.hushkey", passphrase=PASSPHRASE)
+    other = ht.keygen(tmp_path / "other.hushkey", passphrase=PASSPHRASE, opens_in="16MiB")
     schema = ht.propose(data)
     schema.save(tmp_path / "s.toml")
     calls = [
@@ -444,7 +444,7 @@ def test_errors_advise_python(key, tmp_path, monkeypatch):
         lambda: table.decrypt(["nobody"]),
         lambda: ht.open_key(tmp_path / "missing.hushkey", passphrase=PASSPHRASE),
         lambda: ht.open_key(tmp_path / "other.hushkey", passphrase="wrong horse battery"),
-        lambda: ht.keygen(tmp_path / "other.hushkey", passphrase=PASSPHRASE),
+        lambda: ht.keygen(tmp_path / "other.hushkey", passphrase=PASSPHRASE, opens_in="16MiB"),
         lambda: ht.keygen(tmp_path / "new.hushkey", passphrase="short"),
         lambda: ht.keygen(tmp_path / "new.hushkey", passphrase=""),
         lambda: ht.open("http://127.0.0.1:9/tables/t", keys=key),

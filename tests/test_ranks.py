@@ -142,47 +142,47 @@ def same_by_ranks(hush, query, key):
     return True
 
 
-@pytest.fixture(params=["", "answer_keys = true\n"], ids=["plain", "keys"])
-def table(request, hush, tmp_path, small_key):
+@pytest.fixture(params=["plain", "keys"])
+def table(request, hush, tmp_path, key):
     """Three chunks of rows."""
-    (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("[columns.key]", request.param + "[columns.key]", 1), encoding="utf-8")
+    (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("[columns.key]", {"plain": "", "keys": "answer_keys = true\n"}[request.param] + "[columns.key]", 1), encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(11), ROWS))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     return tmp_path / "T"
 
 
-def test_random_questions(hush, table, small_key):
+def test_random_questions(hush, table, key):
     draw = random.Random()
     seed = draw.randrange(1 << 32)
     draw.seed(seed)
     print("seed", seed)
     answered = 0
     while answered < 15:
-        answered += same_by_ranks(hush, question(draw), small_key)
+        answered += same_by_ranks(hush, question(draw), key)
 
 
-def test_duckdb_agrees(hush, table, small_key):
+def test_duckdb_agrees(hush, table, key):
     for query in QUESTIONS:
-        assert_as_duckdb(asked(hush, query, small_key, "--way", "filter")[0], query, table.parent / "t.csv")
+        assert_as_duckdb(asked(hush, query, key, "--way", "filter")[0], query, table.parent / "t.csv")
 
 
-def test_as_much_is_sent_whatever_the_constants(hush, table, small_key):
+def test_as_much_is_sent_whatever_the_constants(hush, table, key):
     """Neither plans nor answers, nor the blocks that are read, differ in length; `explain` names flags and no constant."""
     for condition, constants in [("id < {}", ["-9223372036854775808", "0", "3", "9223372036854775807"]), ("name = '{}'", ["ab", "n17", "nobody at all"]), ("name LIKE '{}%'", ["ab", "zz"]), ("stamp >= TIMESTAMP '{}'", [instant(0), instant(5 * 10**6), instant(10**8)])]:
-        moved = {tuple(asked(hush, "SELECT SUM(pay) AS s FROM t WHERE " + condition.format(constant), small_key, "--way", "filter")[1][way] for way in ("bytes_up", "bytes_down")) for constant in constants}
+        moved = {tuple(asked(hush, "SELECT SUM(pay) AS s FROM t WHERE " + condition.format(constant), key, "--way", "filter")[1][way] for way in ("bytes_up", "bytes_down")) for constant in constants}
         # A plan names the places of blocks in digits.
         assert len({down for _, down in moved}) == 1 and max(up for up, _ in moved) - min(up for up, _ in moved) < 40, (condition, moved)
-    told = hush("explain", "T", "SELECT SUM(pay) AS s FROM t WHERE name = 'n17'", "--way", "filter", *small_key).stdout
+    told = hush("explain", "T", "SELECT SUM(pay) AS s FROM t WHERE name = 'n17'", "--way", "filter", *key).stdout
     shown = " ".join(re.split(r"\n +not ", told.split("from this query")[1])[0].split())
     assert re.search(r"that 6 of encoded columns #\d+, .* are combined, others in each chunk and in an order that only you know; that blocks of run 0 are read", shown), shown
     assert "n17" not in shown and "name" not in shown, shown
     assert "how many" not in told.split("from this query")[1], told
     # Bounds that share flags tell that few rows lie between: with sizes hidden another way answers.
-    done = hush("query", "T", QUESTIONS[0], "--way", "filter", "--hide", "sizes", *small_key, status=None)
+    done = hush("query", "T", QUESTIONS[0], "--way", "filter", "--hide", "sizes", *key, status=None)
     assert done.stderr.startswith("HUSH-P030"), done.stderr
 
 
-def test_columns_by_ranks_are_no_cells(hush, table, small_key):
+def test_columns_by_ranks_are_no_cells(hush, table, key):
     """CASE, FILTER, groups and HAVING by such columns are answered in other ways; LIKE on a number is none that has an answer."""
     for query in [
         "SELECT COUNT(CASE WHEN price < 5 THEN 1 END) AS c FROM t WHERE size < 4",
@@ -194,78 +194,79 @@ def test_columns_by_ranks_are_no_cells(hush, table, small_key):
         "SELECT MEDIAN(id) AS m, MIN(price) AS p FROM t WHERE size < 2",
         "SELECT MEDIAN(size) AS m FROM t WHERE id < 3",
     ]:
-        expected = hush("query", "T", query, "--way", "fetch", "--format", "csv", *small_key).stdout
-        assert hush("query", "T", query, "--format", "csv", *small_key).stdout == expected, query
-        done = hush("query", "T", query, "--way", "filter", "--format", "csv", *small_key, status=None)
+        expected = hush("query", "T", query, "--way", "fetch", "--format", "csv", *key).stdout
+        assert hush("query", "T", query, "--format", "csv", *key).stdout == expected, query
+        done = hush("query", "T", query, "--way", "filter", "--format", "csv", *key, status=None)
         assert done.stdout in ("", expected) and (done.stdout or re.match("HUSH-(P030|C098)", done.stderr)), (query, done.stdout, done.stderr)
     for condition in ("id LIKE '4%'", "NOT (price LIKE '4%')", "stamp LIKE '2024%'"):
-        done = hush("query", "T", f"SELECT COUNT(*) AS c FROM t WHERE {condition}", "--way", "filter", *small_key, status=None)
+        done = hush("query", "T", f"SELECT COUNT(*) AS c FROM t WHERE {condition}", "--way", "filter", *key, status=None)
         assert done.returncode and not done.stdout, (condition, done.stdout)
 
 
-def test_constants_by_ranks_are_not_encrypted(hush, tmp_path, small_key):
+def test_constants_by_ranks_are_not_encrypted(hush, tmp_path, key):
     """With keys for hidden constants `--hide constants` goes without them and says so, and `--hide pattern` another way."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("[columns.key]", "constant_keys = true\n[columns.key]", 1), encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(11), 600))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     query = "SELECT COUNT(*) AS c FROM t WHERE id < 3"
-    done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", *small_key, status=None)
+    done = hush("query", "T", query, "--way", "filter", "--hide", "pattern", *key, status=None)
     assert re.match("HUSH-P030.*it is on a column by ranks", done.stderr), done.stderr
-    told = " ".join(hush("explain", "T", query, "--way", "filter", "--hide", "constants", *small_key).stdout.split())
+    told = " ".join(hush("explain", "T", query, "--way", "filter", "--hide", "constants", *key).stdout.split())
     assert "which are not encrypted because it is on a column by ranks" in told, told
-    assert same_by_ranks(hush, query, small_key)
+    assert same_by_ranks(hush, query, key)
     # Other columns have their constants encrypted.
-    assert "encrypted constants" in hush("explain", "T", "SELECT COUNT(*) AS c FROM t WHERE size < 3", "--way", "filter", "--hide", "constants", *small_key).stdout
+    assert "encrypted constants" in hush("explain", "T", "SELECT COUNT(*) AS c FROM t WHERE size < 3", "--way", "filter", "--hide", "constants", *key).stdout
 
 
-def test_the_life_of_a_table(hush, table, tmp_path, small_key):
+@pytest.mark.parametrize("table", ["keys", pytest.param("plain", marks=pytest.mark.slow)], indirect=True)
+def test_the_life_of_a_table(hush, table, tmp_path, key):
     """Further rows, compactions, rotations and other names leave no sum wrong; parts with deleted rows are answered in another way until a compaction."""
     def check(answered=True):
         for query in QUESTIONS:
-            expected = hush("query", "T", query, "--way", "fetch", "--format", "csv", *small_key).stdout
-            assert hush("query", "T", query, "--format", "csv", *small_key).stdout == expected
-            done = hush("query", "T", query, "--way", "filter", "--format", "csv", *small_key, status=None)
+            expected = hush("query", "T", query, "--way", "fetch", "--format", "csv", *key).stdout
+            assert hush("query", "T", query, "--format", "csv", *key).stdout == expected
+            done = hush("query", "T", query, "--way", "filter", "--format", "csv", *key, status=None)
             if answered:
                 assert done.stdout == expected, (query, done.stderr)
             else:
                 assert re.match("HUSH-P030.*or has deleted rows", done.stderr), done.stderr
 
     write(tmp_path / "more.csv", rows(random.Random(12), 2000, ROWS))
-    hush("append", "more.csv", "-o", "T", *small_key)
+    hush("append", "more.csv", "-o", "T", *key)
     check()
-    hush("delete", "T", "WHERE key < 500", *small_key)
+    hush("delete", "T", "WHERE key < 500", *key)
     check(answered=False)
-    hush("compact", "T", "--deleted", *small_key)
+    hush("compact", "T", "--deleted", *key)
     check()
-    hush("rotate", "T", *small_key)
+    hush("rotate", "T", *key)
     check()
-    hush("alter", "T", "--rename", "id=number", "--rename", "name=label", *small_key)
+    hush("alter", "T", "--rename", "id=number", "--rename", "name=label", *key)
     for query in QUESTIONS:
         renamed = re.sub(r"\bid\b", "number", re.sub(r"\bname\b", "label", query))
-        assert same_by_ranks(hush, renamed, small_key)
+        assert same_by_ranks(hush, renamed, key)
 
 
-def test_ranks_are_added_to_a_table(hush, tmp_path, small_key):
+def test_ranks_are_added_to_a_table(hush, tmp_path, key):
     """`alter --for` gives a wide column flags of ranks."""
     plain = SCHEMA.replace('protect = "encrypt"\nfor = ["filter"]\n[columns.price]', 'protect = "encrypt"\nfor = ["fetch"]\n[columns.price]', 1)
     assert plain != SCHEMA
     (tmp_path / "t.schema.toml").write_text(plain, encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(13), 9000))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
-    done = hush("query", "T", QUESTIONS[0], "--way", "filter", *small_key, status=None)
+    hush("encrypt", "t.csv", "-o", "T", *key)
+    done = hush("query", "T", QUESTIONS[0], "--way", "filter", *key, status=None)
     assert done.stderr.startswith("HUSH-P030"), done.stderr
-    hush("alter", "T", "--for", "id=filter", *small_key)
-    assert same_by_ranks(hush, QUESTIONS[0], small_key) and same_by_ranks(hush, QUESTIONS[1], small_key)
+    hush("alter", "T", "--for", "id=filter", *key)
+    assert same_by_ranks(hush, QUESTIONS[0], key) and same_by_ranks(hush, QUESTIONS[1], key)
 
 
-def test_texts_that_are_long_leave_the_way_out(hush, tmp_path, small_key):
+def test_texts_that_are_long_leave_the_way_out(hush, tmp_path, key):
     """One long text would make all blocks long: its part has no order of chunks, and columns come back."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
     lines = list(rows(random.Random(14), 9000))
     lines[77] = (*lines[77][:4], "x" * 100_000, *lines[77][5:])
     write(tmp_path / "t.csv", lines)
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
-    done = hush("query", "T", QUESTIONS[1], "--way", "filter", *small_key, status=None)
+    hush("encrypt", "t.csv", "-o", "T", *key)
+    done = hush("query", "T", QUESTIONS[1], "--way", "filter", *key, status=None)
     assert re.match("HUSH-P030.*some part of the table does not have the order of name in its chunks", done.stderr), done.stderr
-    assert asked(hush, QUESTIONS[1], small_key)[0] == asked(hush, QUESTIONS[1], small_key, "--way", "fetch")[0]
-    assert same_by_ranks(hush, QUESTIONS[0], small_key)
+    assert asked(hush, QUESTIONS[1], key)[0] == asked(hush, QUESTIONS[1], key, "--way", "fetch")[0]
+    assert same_by_ranks(hush, QUESTIONS[0], key)

@@ -21,7 +21,7 @@ def next_key(hush, tmp_path):
     """Arguments that open another key of small machines."""
     place = tmp_path / "next"
     place.mkdir()
-    return make_key(hush, place, "--opens-in", "16MiB")
+    return make_key(hush, place)
 
 
 def to(key):
@@ -30,20 +30,20 @@ def to(key):
     return ("--new-key", path, "--new-passphrase-file", passphrase)
 
 
-def test_a_table_gets_another_key_in_every_place(there, schema, days, small_key, next_key, bucket, server):
+def test_a_table_gets_another_key_in_every_place(there, schema, days, key, next_key, bucket, server):
     """Queries, appends and deletions go on with the new key; the old one opens nothing, and is told."""
     for place in ("T", f"s3://{bucket}/t", "S"):
-        begin(there, schema, days, place, small_key)
-        there("append", days[1], "-o", place, "--batch", "two", *small_key)
+        begin(there, schema, days, place, key)
+        there("append", days[1], "-o", place, "--batch", "two", *key)
     there("push", "S", server.url, *server.token)
     places = [("T", "T", ()), (f"s3://{bucket}/t", f"s3://{bucket}/t", ())]
     places.append((f"{server.url}/tables/patients", server.url, server.token))
     for table, asked, token in places:
-        there("purge", table, "-o", f"{places.index((table, asked, token))}.json", *small_key, *token)
-        said = there("rotate", table, *to(next_key), *small_key, *token).stderr
+        there("purge", table, "-o", f"{places.index((table, asked, token))}.json", *key, *token)
+        said = there("rotate", table, *to(next_key), *key, *token).stderr
         assert said.startswith("No rotation undoes a theft"), said
         assert "200 rows written anew under new secrets" in said and "one set of secrets" in said, said
-        refused = there("query", asked, "SELECT COUNT(*) FROM patients", *small_key, *token, status=4).stderr
+        refused = there("query", asked, "SELECT COUNT(*) FROM patients", *key, *token, status=4).stderr
         assert refused.startswith("HUSH-K022 the table was handed over from key"), refused
         assert answer(there, asked, (*next_key, *token)) == expected(days[:2])
         assert "batch two has been in the table" in there("append", days[1], "-o", table, "--batch", "two", *next_key, *token).stderr
@@ -57,42 +57,42 @@ def test_a_table_gets_another_key_in_every_place(there, schema, days, small_key,
         assert answer(there, asked, (*next_key, *token)) == expected(days[:3])
         # What was stated before the rotation is still the table's owner's word.
         there("purge", table, "--check", f"{places.index((table, asked, token))}.json", *token)
-        again = there("rotate", table, *to(next_key), *small_key, *token).stderr
+        again = there("rotate", table, *to(next_key), *key, *token).stderr
         assert "nothing was left to do" in again, again
 
 
-def test_a_rotated_directory_is_pushed_over_its_version_before(hush, schema, days, small_key, next_key, server):
-    begin(hush, schema, days, "T", small_key)
+def test_a_rotated_directory_is_pushed_over_its_version_before(hush, schema, days, key, next_key, server):
+    begin(hush, schema, days, "T", key)
     hush("push", "T", server.url, *server.token)
-    hush("rotate", "T", "--rewrap", *to(next_key), *small_key)
+    hush("rotate", "T", "--rewrap", *to(next_key), *key)
     hush("rotate", "T", *next_key)
     hush("push", "T", server.url, *server.token)
     assert answer(hush, server.url, (*next_key, *server.token)) == expected(days[:1])
     # The old key made a version of its own meanwhile: it has no signature of the new one.
     hush("pull", server.url + "/tables/patients", "-o", "copy", *next_key, *server.token)
-    begin(hush, schema, days, "other", small_key)
+    begin(hush, schema, days, "other", key)
     refused = hush("push", "other", server.url, "--replace", *server.token, status=None)
     assert refused.returncode == 3 and refused.stderr.startswith("HUSH-R020"), refused.stderr
     assert answer(hush, server.url, (*next_key, *server.token)) == expected(days[:1])
 
 
-def test_a_rotation_may_be_killed_at_any_call(through, there, schema, days, small_key, next_key, bucket, proxy):
+def test_a_rotation_may_be_killed_at_any_call(through, there, schema, days, key, next_key, bucket, proxy):
     """The table is never without an owner, and the same command again ends it."""
     place = f"s3://{bucket}/t"
-    begin(there, schema, days, place, small_key)
-    there("append", days[1], "-o", place, *small_key)
+    begin(there, schema, days, place, key)
+    there("append", days[1], "-o", place, *key)
     seen = []
 
     def one_key_opens(number):
-        by = [there("query", place, "SELECT COUNT(*) FROM patients", *key, status=None) for key in (small_key, next_key)]
+        by = [there("query", place, "SELECT COUNT(*) FROM patients", *one, status=None) for one in (key, next_key)]
         assert sorted(done.returncode for done in by) == [0, 4], number
-        key = small_key if by[0].returncode == 0 else next_key
-        assert answer(there, place, key) == expected(days[:2])
-        seen.append(key is next_key)
+        now = key if by[0].returncode == 0 else next_key
+        assert answer(there, place, now) == expected(days[:2])
+        seen.append(now is next_key)
 
-    kill_at_every_call(through, proxy, ("rotate", place, *to(next_key), *small_key), one_key_opens, 200)
+    kill_at_every_call(through, proxy, ("rotate", place, *to(next_key), *key), one_key_opens, 200)
     assert seen == sorted(seen) and not seen[0] and len(seen) >= 6
-    said = json.loads(there("rotate", place, "--json", *to(next_key), *small_key).stdout)
+    said = json.loads(there("rotate", place, "--json", *to(next_key), *key).stdout)
     assert said["domains"] == 1 and said["resumed"]
     assert answer(there, place, next_key) == expected(days[:2])
 
@@ -132,29 +132,29 @@ def edge_name(edge):
     return waiting.stem
 
 
-def test_forgotten_secrets_make_copies_noise(hush, schema, days, small_key, next_key, tmp_path):
+def test_forgotten_secrets_make_copies_noise(hush, schema, days, key, next_key, tmp_path):
     """Of the table, of the key file from before, and of both."""
     text = schema.read_text(encoding="utf-8")
     schema.write_text(text.replace("\n[columns", "\nerasable = true\n[columns", 1), encoding="utf-8")
-    said = hush("encrypt", days[0], "--schema", schema, "-o", "T", *small_key).stderr
+    said = hush("encrypt", days[0], "--schema", schema, "-o", "T", *key).stderr
     assert "! The key file has a root that nothing else has" in said, said
     shutil.copytree(tmp_path / "T", tmp_path / "stolen")
-    hush("key", "backup", "before.hushkey", *small_key)
-    hush("append", days[1], "-o", "T", *small_key)
-    said = hush("rotate", "T", "--forget", *small_key).stderr
+    hush("key", "backup", "before.hushkey", *key)
+    hush("append", days[1], "-o", "T", *key)
+    said = hush("rotate", "T", "--forget", *key).stderr
     assert "Forgot 1 root of earlier secrets: no copy of an earlier version opens any more" in said, said
     assert "! Copies of the key file from before still have them" in said, said
-    assert answer(hush, "T", small_key) == expected(days[:2])
+    assert answer(hush, "T", key) == expected(days[:2])
     thief = hush.with_environment(HUSH_STATE_DIR=str(tmp_path / "elsewhere"))
-    refused = thief("query", "stolen", "SELECT COUNT(*) FROM patients", *small_key, status=4).stderr
+    refused = thief("query", "stolen", "SELECT COUNT(*) FROM patients", *key, status=4).stderr
     assert refused.startswith("HUSH-K023"), refused
     # Who has a copy of the key file from before still has that version, and not the present one.
-    before = ("--key", "before.hushkey", *small_key[2:])
+    before = ("--key", "before.hushkey", *key[2:])
     assert hush("query", "T", "SELECT COUNT(*) FROM patients", *before, status=4).stderr.startswith("HUSH-K023")
-    assert hush("key", "backup", "before.hushkey", "--verify", *small_key, status=4).stderr.startswith("HUSH-K019")
+    assert hush("key", "backup", "before.hushkey", "--verify", *key, status=4).stderr.startswith("HUSH-K019")
     assert thief("query", "stolen", "SELECT COUNT(*) FROM patients", *before).stdout
     # The root goes along to another key.
-    hush("rotate", "T", "--forget", *to(next_key), *small_key)
+    hush("rotate", "T", "--forget", *to(next_key), *key)
     assert answer(hush, "T", next_key) == expected(days[:2])
     plain = schema.read_text(encoding="utf-8").replace("erasable = true\n", "")
     schema.write_text(plain, encoding="utf-8")
@@ -163,7 +163,7 @@ def test_forgotten_secrets_make_copies_noise(hush, schema, days, small_key, next
 
 
 def test_python_rotates(tmp_path):
-    keys = [ht.keygen(tmp_path / name, passphrase="correct horse battery") for name in ("one", "two")]
+    keys = [ht.keygen(tmp_path / name, passphrase="correct horse battery", opens_in="16MiB") for name in ("one", "two")]
     data = pyarrow.table({"ward": ["icu", "er", "icu"], "age": [30, 40, 50]})
     schema = ht.propose(data, sensitive=["age"], clear=["ward"], name="t").approve("a test")
     table = ht.encrypt(data, schema=schema, out=tmp_path / "T", keys=keys[0])
@@ -188,7 +188,7 @@ def test_python_rotates(tmp_path):
 
 def test_python_forgets(tmp_path, monkeypatch):
     """A key that was just made takes the root into its file, and an opened one loses it."""
-    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery")
+    key = ht.keygen(tmp_path / "k", passphrase="correct horse battery", opens_in="16MiB")
     data = pyarrow.table({"ward": ["icu", "er", "icu"], "age": [30, 40, 50]})
     schema = ht.propose(data, sensitive=["age"], clear=["ward"], name="t")
     schema.erasable = True

@@ -198,11 +198,11 @@ def covered(table):
 
 
 @pytest.fixture
-def table(hush, tmp_path, small_key):
+def table(hush, tmp_path, key):
     """A table with runs."""
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(3), ROWS))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     return tmp_path / "T"
 
 
@@ -214,35 +214,35 @@ QUESTIONS = [
 ]
 
 
-def test_random_questions(hush, tmp_path, small_key):
+def test_random_questions(hush, tmp_path, key):
     """Runs answer as columns that come back do, over parts with runs and a part whose rows come back."""
     seed = random.randrange(2**32)
     print("seed", seed)
     draw = random.Random(seed)
     (tmp_path / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
     write(tmp_path / "t.csv", rows(draw, ROWS))
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     for first, count in ((ROWS, 700), (ROWS + 700, 3000)):
         write(tmp_path / "more.csv", rows(draw, count, first))
-        hush("append", "more.csv", "-o", "T", *small_key)
+        hush("append", "more.csv", "-o", "T", *key)
     assert covered(tmp_path / "T") == [True] * 3
     for _ in range(6):
         for run in RUNS:
-            same_by_each_way(hush, of_segments(draw, run), small_key)
-            same_by_each_way(hush, of_rows(draw, run), small_key)
-    hush("delete", "T", f"WHERE key >= {ROWS} AND key < {ROWS + 5}", *small_key)
+            same_by_each_way(hush, of_segments(draw, run), key)
+            same_by_each_way(hush, of_rows(draw, run), key)
+    hush("delete", "T", f"WHERE key >= {ROWS} AND key < {ROWS + 5}", *key)
     assert covered(tmp_path / "T") == [True, False, True]
     for run in RUNS:
-        same_by_each_way(hush, of_segments(draw, run), small_key)
-        same_by_each_way(hush, of_rows(draw, run), small_key)
+        same_by_each_way(hush, of_segments(draw, run), key)
+        same_by_each_way(hush, of_rows(draw, run), key)
 
 
-def test_duckdb_agrees(hush, table, small_key):
+def test_duckdb_agrees(hush, table, key):
     """Another engine on the plain rows."""
     data = str(table.parent / "t.csv")
     types = "{'ward': 'VARCHAR', 'pay': 'DECIMAL(10,2)', 'name': 'VARCHAR', 'big': 'BIGINT'}"
     for query in QUESTIONS:
-        found = list(csv.reader(same_by_each_way(hush, query, small_key).splitlines()))[1:]
+        found = list(csv.reader(same_by_each_way(hush, query, key).splitlines()))[1:]
         expected = duckdb.sql(query.replace("FROM t ", f"FROM read_csv('{data}', types={types}) ")).fetchall()
         assert len(found) == len(expected) >= 1, query
         for row, wanted in zip(found, expected):
@@ -254,24 +254,24 @@ def test_duckdb_agrees(hush, table, small_key):
                 assert alike, (query, row, wanted)
 
 
-def test_what_a_question_costs_and_tells(hush, table, small_key):
+def test_what_a_question_costs_and_tells(hush, table, key):
     """A few blocks come back, the same for the same question, as many for every constant; `explain` says what the server learns."""
-    ask = lambda query, *more: hush("query", "T", query, "--way", "order", "--analyze", "--json", *more, *small_key)
+    ask = lambda query, *more: hush("query", "T", query, "--way", "order", "--analyze", "--json", *more, *key)
     measured = lambda query: json.loads(ask(query).stderr.splitlines()[-1])["measured"]
     # Before all days and behind them too: no constant shows where it lies.
     days = [f"2020-{month:02d}-11" for month in range(1, 13)] + ["1990-01-01", "2050-01-01"]
     moved = {measured(f"SELECT COUNT(*) FROM t WHERE day < DATE '{day}'")["bytes_down"] for day in days}
     assert len(moved) == 1, moved
-    whole = json.loads(hush("query", "T", "SELECT day FROM t", "--way", "fetch", "--analyze", "--json", *small_key).stderr.splitlines()[-1])["measured"]["bytes_down"]
+    whole = json.loads(hush("query", "T", "SELECT day FROM t", "--way", "fetch", "--analyze", "--json", *key).stderr.splitlines()[-1])["measured"]["bytes_down"]
     assert max(moved) < whole / 4, (moved, whole)
-    described = hush("info", "T", *small_key).stdout
+    described = hush("info", "T", *key).stdout
     assert "run        #0 by pay within ward, level" in described and "in 1 of 1 parts" in described, described
-    told = hush("explain", "T", "SELECT MEDIAN(pay) AS m FROM t WHERE pay < 77.5", "--way", "order", *small_key).stdout
+    told = hush("explain", "T", "SELECT MEDIAN(pay) AS m FROM t WHERE pay < 77.5", "--way", "order", *key).stdout
     assert "that run 0 was asked for" in told and "77.5" not in told.split("learns")[-1], told
     for hidden in ("pattern", "constants,pattern,sizes"):
-        done = hush("query", "T", "SELECT MEDIAN(big) AS m FROM t", "--way", "order", "--hide", hidden, *small_key, status=None)
+        done = hush("query", "T", "SELECT MEDIAN(big) AS m FROM t", "--way", "order", "--hide", hidden, *key, status=None)
         assert done.returncode and done.stderr.startswith("HUSH-P030"), done.stderr
-    hush("query", "T", "SELECT MEDIAN(big) AS m FROM t", "--way", "order", "--hide", "constants,sizes", *small_key)
+    hush("query", "T", "SELECT MEDIAN(big) AS m FROM t", "--way", "order", "--hide", "constants,sizes", *key)
     # How many rows match or are wanted, or which groups count, shows in how many blocks come back.
     for query in (
         "SELECT day FROM t WHERE day = DATE '2020-03-03' ORDER BY day",
@@ -280,47 +280,47 @@ def test_what_a_question_costs_and_tells(hush, table, small_key):
     ):
         ask(query)
         for hidden in ("sizes", "constants"):
-            done = hush("query", "T", query, "--way", "order", "--hide", hidden, *small_key, status=None)
+            done = hush("query", "T", query, "--way", "order", "--hide", hidden, *key, status=None)
             assert done.returncode and done.stderr.startswith("HUSH-P030"), (query, done.stderr)
 
 
-def test_runs_through_the_life_of_a_table(hush, table, tmp_path, small_key):
+def test_runs_through_the_life_of_a_table(hush, table, tmp_path, key):
     """Appends, deletions, updates, compactions, alterations and rotations leave no question of a run wrong."""
-    check = lambda: [same_by_each_way(hush, query, small_key) for query in questions]
+    check = lambda: [same_by_each_way(hush, query, key) for query in questions]
     questions = list(QUESTIONS)
     first = check()
     write(tmp_path / "more.csv", rows(random.Random(8), 3000, ROWS))
-    hush("append", "more.csv", "-o", "T", *small_key)
+    hush("append", "more.csv", "-o", "T", *key)
     second = check()
     assert second != first and covered(table) == [True, True]
-    hush("delete", "T", f"WHERE key < {ROWS} AND level = 0", *small_key)
+    hush("delete", "T", f"WHERE key < {ROWS} AND level = 0", *key)
     assert covered(table) == [False, True]
     third = check()
-    hush("compact", "T", "--deleted", *small_key)
+    hush("compact", "T", "--deleted", *key)
     assert all(covered(table)) and check() == third
-    hush("alter", "T", "--rename", "name=label", "--rename", "hours=Work Hours", *small_key)
+    hush("alter", "T", "--rename", "name=label", "--rename", "hours=Work Hours", *key)
     questions = [query.replace("name", "label").replace("(hours)", '("Work Hours")') for query in QUESTIONS]
     renamed = check()
     assert [text.replace("label", "name") for text in renamed] == third
     # Wider numbers are packed in other widths: such runs are others, and parts have them once they are written anew.
-    hush("alter", "T", "--range", "pay=-1000..9999999.99", *small_key)
-    assert hush("query", "T", questions[0], "--way", "order", *small_key, status=None).returncode
-    assert same_by_each_way(hush, questions[3], small_key) == renamed[3]
-    hush("compact", "T", "--all", *small_key)
+    hush("alter", "T", "--range", "pay=-1000..9999999.99", *key)
+    assert hush("query", "T", questions[0], "--way", "order", *key, status=None).returncode
+    assert same_by_each_way(hush, questions[3], key) == renamed[3]
+    hush("compact", "T", "--all", *key)
     assert check() == renamed
-    hush("rotate", "T", *small_key)
+    hush("rotate", "T", *key)
     assert all(covered(table)) and check() == renamed
-    hush("alter", "T", "--drop", "ward", *small_key)
-    done = hush("query", "T", "SELECT MEDIAN(pay) AS m FROM t", "--way", "order", *small_key, status=None)
+    hush("alter", "T", "--drop", "ward", *key)
+    done = hush("query", "T", "SELECT MEDIAN(pay) AS m FROM t", "--way", "order", *key, status=None)
     assert done.returncode and "HUSH-P" in done.stderr, done.stderr
 
 
-def test_runs_behind_a_server(hush, table, small_key, server):
+def test_runs_behind_a_server(hush, table, key, server):
     """A server cuts blocks out as this process does; damaged and exchanged files are refused, and other ways do not read them."""
-    expected = [hush("query", "T", query, "--way", "order", "--format", "csv", *small_key).stdout for query in QUESTIONS]
+    expected = [hush("query", "T", query, "--way", "order", "--format", "csv", *key).stdout for query in QUESTIONS]
     hush("push", "T", server.url, *server.token)
     for query, text in zip(QUESTIONS, expected):
-        found = hush("query", server.url, query, "--way", "order", "--format", "csv", *server.token, *small_key)
+        found = hush("query", server.url, query, "--way", "order", "--format", "csv", *server.token, *key)
         assert found.stdout == text, query
     log = server.log.read_text(encoding="utf-8")
     assert "pay" not in log and "Ab" not in log
@@ -330,21 +330,21 @@ def test_runs_behind_a_server(hush, table, small_key, server):
     assert b"it's" not in saved and "Ünal".encode() not in saved
     for damaged in (saved[:-1], saved[:100] + bytes([saved[100] ^ 1]) + saved[101:], saved[::-1], b""):
         stored.write_bytes(damaged)
-        done = hush("query", "T", QUESTIONS[0], "--way", "order", *small_key, status=None)
+        done = hush("query", "T", QUESTIONS[0], "--way", "order", *key, status=None)
         assert done.returncode and re.match(r"HUSH-[TEC]\d+", done.stderr) and done.stdout == "", done.stderr
-        assert hush("query", "T", QUESTIONS[0], "--way", "fetch", "--format", "csv", *small_key).stdout == expected[0]
+        assert hush("query", "T", QUESTIONS[0], "--way", "fetch", "--format", "csv", *key).stdout == expected[0]
     stored.write_bytes(saved)
-    assert hush("query", "T", QUESTIONS[0], "--way", "order", "--format", "csv", *small_key).stdout == expected[0]
+    assert hush("query", "T", QUESTIONS[0], "--way", "order", "--format", "csv", *key).stdout == expected[0]
 
 
-def test_rows_of_devices_are_beside_the_runs(hush, tmp_path, small_key, monkeypatch):
+def test_rows_of_devices_are_beside_the_runs(hush, tmp_path, key, monkeypatch):
     """Devices make no runs: their rows come back, and are not forgotten."""
     schema = devices.SCHEMA.replace("edge = true\n", 'edge = true\norder = [{ by = "day", sum = ["load"], cover = ["site"] }]\n')
     monkeypatch.setattr(devices, "SCHEMA", schema)
     draw = random.Random(9)
-    edge = devices.Edge(hush, small_key, tmp_path, devices.make_rows(draw, 3000))
+    edge = devices.Edge(hush, key, tmp_path, devices.make_rows(draw, 3000))
     queries = ["SELECT COUNT(*) AS n, SUM(load) AS l, MAX(day) AS d FROM readings WHERE day < 20", "SELECT site, day, load FROM readings ORDER BY day DESC, load LIMIT 9"]
-    check = lambda: [same_by_each_way(hush, query, small_key) for query in queries]
+    check = lambda: [same_by_each_way(hush, query, key) for query in queries]
     before = check()
     devices.write_csv(tmp_path / "more.csv", devices.make_rows(draw, 200))
     assert edge.run("more.csv", "--to", "T")["delivered"] == 1
@@ -353,7 +353,7 @@ def test_rows_of_devices_are_beside_the_runs(hush, tmp_path, small_key, monkeypa
     assert check()[0] != before[0]
 
 
-def test_runs_that_cannot_be(hush, table, tmp_path, small_key):
+def test_runs_that_cannot_be(hush, table, tmp_path, key):
     """Schemas with a run of columns that are not there, or that no sum adds up, name it."""
     for old, new, text in [
         ('by = "day" }', 'by = "dya" }', "there is no column dya"),
@@ -362,11 +362,11 @@ def test_runs_that_cannot_be(hush, table, tmp_path, small_key):
     ]:
         assert old in SCHEMA
         (tmp_path / "bad.toml").write_text(SCHEMA.replace(old, new), encoding="utf-8")
-        done = hush("encrypt", "t.csv", "-o", "B", "--schema", "bad.toml", *small_key, status=None)
+        done = hush("encrypt", "t.csv", "-o", "B", "--schema", "bad.toml", *key, status=None)
         assert done.returncode and done.stderr.startswith("HUSH-S015") and text in done.stderr, done.stderr
 
 
-def test_long_texts_and_approximate_columns(hush, tmp_path, small_key):
+def test_long_texts_and_approximate_columns(hush, tmp_path, key):
     """A text that would make every block as long as it is keeps its part without that run, and nothing fails; approximate columns need a copy."""
     column = lambda name, kind, protect, more="": f'[columns.{name}]\ntype = "{kind}"\nprotect = "{protect}"\n{more}'
     head = 'format = 1\ntable = "t"\nstatus = "approved"\n'
@@ -374,20 +374,20 @@ def test_long_texts_and_approximate_columns(hush, tmp_path, small_key):
     (tmp_path / "t.schema.toml").write_text(schema, encoding="utf-8")
     lines = lambda first, count, long: "k,x,y\n" + "".join(f"{row},{'z' * 6_000_000 if long and row == first else 'short'},3\n" for row in range(first, first + count))
     (tmp_path / "t.csv").write_text(lines(0, 9000, False), encoding="utf-8")
-    hush("encrypt", "t.csv", "-o", "T", *small_key)
+    hush("encrypt", "t.csv", "-o", "T", *key)
     (tmp_path / "more.csv").write_text(lines(9000, 3000, True), encoding="utf-8")
-    hush("append", "more.csv", "-o", "T", *small_key)
+    hush("append", "more.csv", "-o", "T", *key)
     runs = lambda: [[run["number"] for run in part["runs"]["runs"]] for part in manifest(tmp_path / "T")["parts"]]
     assert runs() == [[0, 1], [1]]
     query = "SELECT k, length(x) AS l FROM t ORDER BY k DESC LIMIT 3002"
-    first = same_by_each_way(hush, query, small_key)
+    first = same_by_each_way(hush, query, key)
     assert "9000,6000000" in first
-    hush("compact", "T", "--all", *small_key)
-    hush("rotate", "T", *small_key)
+    hush("compact", "T", "--all", *key)
+    hush("rotate", "T", *key)
     assert runs() == [[1]]
-    assert hush("query", "T", query, "--format", "csv", *small_key).stdout == first
+    assert hush("query", "T", query, "--format", "csv", *key).stdout == first
     approximate = head + 'order = [{ by = "x" }]\n' + column("x", "float(3)", "encrypt", 'for = ["sum"]\n')
     (tmp_path / "a.toml").write_text(approximate, encoding="utf-8")
     (tmp_path / "a.csv").write_text("x\n0.5\n", encoding="utf-8")
-    done = hush("encrypt", "a.csv", "-o", "A", "--schema", "a.toml", *small_key, status=None)
+    done = hush("encrypt", "a.csv", "-o", "A", "--schema", "a.toml", *key, status=None)
     assert done.returncode and done.stderr.startswith("HUSH-S015") and "approximate" in done.stderr, done.stderr

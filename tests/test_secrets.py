@@ -50,7 +50,7 @@ def test_guesses_must_cost_something(hush, tmp_path):
 
 def test_a_passphrase_file_that_others_can_read_is_refused(hush, tmp_path):
     """For a new key and for an existing one; a descriptor is the way out."""
-    _, key, _, given = make_key(hush, tmp_path, "--opens-in", "16MiB")
+    _, key, _, given = make_key(hush, tmp_path)
     for mode in (0o640, 0o604, 0o644):
         given.chmod(mode)
         for command in (("decrypt", tmp_path, "--key", key), ("keygen", "-o", tmp_path / "other")):
@@ -64,7 +64,7 @@ def test_a_passphrase_file_that_others_can_read_is_refused(hush, tmp_path):
 
 def running_with_an_open_key(hush, directory):
     """A `hush decrypt` that has opened its key and waits, because nobody reads its output."""
-    key = make_key(hush, directory, "--opens-in", "16MiB")
+    key = make_key(hush, directory)
     schema = directory / "patients.schema.toml"
     hush("init", PATIENTS, "--sensitive", "age", "--clear", "bp,temperature", "-o", schema)
     approve(schema)
@@ -159,7 +159,7 @@ print(found, int(open("/proc/self/coredump_filter").read(), 16))
 @LINUX
 def test_python_leaves_no_passphrase_of_a_file_in_memory(hush, tmp_path):
     """Attack: a Python process that opened a key with a passphrase file searches its own memory, with the key and without."""
-    _, key, _, given = make_key(hush, tmp_path, "--opens-in", "16MiB")
+    _, key, _, given = make_key(hush, tmp_path)
     # The process gets four characters and a digest, so that it finds only the passphrase itself, and not the pattern of its search.
     pattern = (SECRET[:4], str(len(SECRET)), hashlib.sha256(SECRET.encode()).hexdigest())
     done = subprocess.run([sys.executable, "-c", SCAN, key, given, *pattern], capture_output=True, timeout=120, cwd=ROOT / "tests")

@@ -37,7 +37,7 @@ def state(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def owner(tmp_path_factory):
     """A key that is stored."""
-    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE)
+    return ht.keygen(tmp_path_factory.mktemp("key") / "owner.hushkey", passphrase=PASSPHRASE, opens_in="16MiB")
 
 
 # --- Tables. ---

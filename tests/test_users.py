@@ -51,7 +51,7 @@ def admissions(path, rows):
 
 
 @pytest.fixture
-def hospital(hush, tmp_path, small_key):
+def hospital(hush, tmp_path, key):
     """Such a table, encrypted: its directory."""
     admissions(tmp_path / "admissions.csv", 3000)
     schema = tmp_path / "admissions.schema.toml"
@@ -59,14 +59,14 @@ def hospital(hush, tmp_path, small_key):
     text = schema.read_text(encoding="utf-8").replace('"DECIDE"', '"seal"').replace('protect = "drop"', 'protect = "seal"')
     schema.write_text(text, encoding="utf-8")
     approve(schema)
-    hush("encrypt", tmp_path / "admissions.csv", "-o", tmp_path / "T", *small_key)
+    hush("encrypt", tmp_path / "admissions.csv", "-o", tmp_path / "T", *key)
     return tmp_path / "T"
 
 
-def test_a_schema_that_is_not_there_is_proposed_by_init(hush, tmp_path, small_key):
+def test_a_schema_that_is_not_there_is_proposed_by_init(hush, tmp_path, key):
     """Encrypting first is the first thing that people try."""
     (tmp_path / "t.csv").write_text("a\n1\n2\n", encoding="utf-8")
-    refused = hush("encrypt", "t.csv", "-o", "T", *small_key, status=6)
+    refused = hush("encrypt", "t.csv", "-o", "T", *key, status=6)
     assert "HUSH-C040" in refused.stderr and "hush init" in refused.stderr and "t.schema.toml" in refused.stderr
 
 
@@ -78,27 +78,27 @@ def test_a_schema_in_the_place_of_its_path_is_not_printed(hush, tmp_path):
     assert "HUSH-U001" in refused.stderr and "hiv" not in refused.stderr and "diagnosis" not in refused.stderr
 
 
-def test_https_to_a_server_without_it_says_so(hush, server, small_key):
+def test_https_to_a_server_without_it_says_so(hush, server, key):
     """The TLS library would call it invalid data."""
-    refused = hush("query", server.url.replace("http:", "https:"), "SELECT COUNT(*) FROM t", *server.token, *small_key, status=7)
+    refused = hush("query", server.url.replace("http:", "https:"), "SELECT COUNT(*) FROM t", *server.token, *key, status=7)
     assert "HUSH-R012" in refused.stderr and "http and not https" in refused.stderr and "invalid data" not in refused.stderr
 
 
-def test_a_table_that_a_server_lacks_is_named(hush, server, small_key):
+def test_a_table_that_a_server_lacks_is_named(hush, server, key):
     """The name is half of the message."""
-    refused = hush("query", server.url, "SELECT COUNT(*) FROM patiens", *server.token, *small_key, status=7)
+    refused = hush("query", server.url, "SELECT COUNT(*) FROM patiens", *server.token, *key, status=7)
     assert "HUSH-R005" in refused.stderr and '"patiens"' in refused.stderr
 
 
-def test_a_newer_version_that_was_not_pushed_is_no_rollback(hush, server, tmp_path, small_key):
+def test_a_newer_version_that_was_not_pushed_is_no_rollback(hush, server, tmp_path, key):
     """The table is encrypted again, and the server still has the version before: the way out is a push. A version that was there and is
     gone is a rollback."""
     replaced = ("--replace",) if "--replace" in hush("encrypt", "--help").stdout else ()
     (tmp_path / "t.csv").write_text("a\n1\n2\n", encoding="utf-8")
     hush("init", "t.csv", "--sensitive", "a")
     approve(tmp_path / "t.schema.toml")
-    encrypt = lambda *options: hush("encrypt", "t.csv", "-o", "T", *options, *small_key)
-    ask = lambda status=0: hush("query", server.url, "SELECT SUM(a) AS s FROM t", *server.token, *small_key, status=status)
+    encrypt = lambda *options: hush("encrypt", "t.csv", "-o", "T", *options, *key)
+    ask = lambda status=0: hush("query", server.url, "SELECT SUM(a) AS s FROM t", *server.token, *key, status=status)
     encrypt()
     hush("push", "T", server.url, *server.token)
     assert ask().stdout.split()[-1] == "3"
@@ -118,31 +118,31 @@ def test_a_newer_version_that_was_not_pushed_is_no_rollback(hush, server, tmp_pa
     assert "HUSH-T010" in ask(9).stderr
 
 
-def test_columns_that_a_star_leaves_out_are_named(hush, hospital, small_key):
+def test_columns_that_a_star_leaves_out_are_named(hush, hospital, key):
     """Sealed columns are in the table and in no answer."""
-    done = hush("query", hospital, "SELECT * FROM admissions WHERE admitted_on < '2020-01-10'", "--format", "csv", *small_key)
+    done = hush("query", hospital, "SELECT * FROM admissions WHERE admitted_on < '2020-01-10'", "--format", "csv", *key)
     (note,) = [line for line in done.stderr.splitlines() if line.startswith("! * leaves out")]
     header = next(csv.reader(io.StringIO(done.stdout)))
     sealed = re.search(r"leaves out (.*) \(sealed", note)[1].split(", ")
     assert sealed and not set(sealed) & set(header) and len(sealed) + len(header) == 26
-    back = hush("decrypt", hospital, "--columns", ",".join(sealed), "--format", "csv", *small_key)
+    back = hush("decrypt", hospital, "--columns", ",".join(sealed), "--format", "csv", *key)
     assert back.stdout.splitlines()[0].split(",") == sealed
-    assert "leaves out" not in hush("query", hospital, "SELECT COUNT(*) FROM admissions", *small_key).stderr
+    assert "leaves out" not in hush("query", hospital, "SELECT COUNT(*) FROM admissions", *key).stderr
 
 
-def test_info_names_columns_to_the_owner_alone(hush, hospital, small_key):
+def test_info_names_columns_to_the_owner_alone(hush, hospital, key):
     """Without the key `info` shows the public facts, and asks for no passphrase."""
-    public, owned = hush("info", hospital).stdout, hush("info", hospital, *small_key).stdout
+    public, owned = hush("info", hospital).stdout, hush("info", hospital, *key).stdout
     assert "charge" not in public and "note" not in public and "sealed     " in public
     assert "the values of charge:" in owned and "sealed     note text" in owned
-    columns = json.loads(hush("info", hospital, "--json", *small_key).stdout)["columns"]
+    columns = json.loads(hush("info", hospital, "--json", *key).stdout)["columns"]
     assert {"name": "note", "type": "text", "protect": "seal"} in columns and len(columns) == 26
     assert "columns" not in json.loads(hush("info", hospital, "--json").stdout)
 
 
-def test_the_account_adds_up_to_what_was_waited_for(hush, hospital, small_key):
+def test_the_account_adds_up_to_what_was_waited_for(hush, hospital, key):
     """Opening the key takes most of a query's time, and is a part of it."""
-    done = hush("query", hospital, "SELECT COUNT(*) FROM admissions", "--account", *small_key)
+    done = hush("query", hospital, "SELECT COUNT(*) FROM admissions", "--account", *key)
     line = next(line for line in done.stderr.splitlines() if line.startswith("Time"))
     total = float(re.search(r"([\d.]+) s:", line)[1])
     parts = {name: float(value) for name, value in re.findall(r"(\w+) ([\d.]+)(?:,|$)", line.split(":")[1])}
@@ -150,11 +150,11 @@ def test_the_account_adds_up_to_what_was_waited_for(hush, hospital, small_key):
     assert abs(sum(parts.values()) - total) <= 0.02 + 0.02 * total and parts["key"] > parts["plan"]
 
 
-def test_a_plan_has_one_cost(hush, hospital, small_key):
+def test_a_plan_has_one_cost(hush, hospital, key):
     """`Cost` is the price of the way that is taken. Prices of other ways are those of the whole query too."""
     for query in ("SELECT insurer, SUM(charge) FROM admissions GROUP BY insurer", "SELECT charge - copay AS d FROM admissions LIMIT 9"):
         for options in ((), ("--link", "10"), ("--groups", "2000")):
-            arguments = ("explain", hospital, query, *options, *small_key)
+            arguments = ("explain", hospital, query, *options, *key)
             text, known = hush(*arguments).stdout, json.loads(hush(*arguments, "--json").stdout)
             cost = " ".join(text[text.index("Cost ") : text.index("\nTimes")].split())
             taken = re.search(r"\* [^:]*: ([\d.]+) s, ([\d.]+ \w+) down", " ".join(text.split()))
@@ -185,32 +185,32 @@ def on_terminal(hush, columns, *arguments):
     return shown.decode().replace("\r\n", "\n")
 
 
-def test_a_wide_result_is_paged_by_columns(hush, hospital, small_key):
+def test_a_wide_result_is_paged_by_columns(hush, hospital, key):
     """No line is longer than the terminal; every column is there; `--wide` and pipes are left as they are."""
     query = "SELECT * FROM admissions LIMIT 3"
-    plain = hush("query", hospital, query, *small_key).stdout
+    plain = hush("query", hospital, query, *key).stdout
     for columns in (60, 100):
-        shown = on_terminal(hush, columns, "query", hospital, query, *small_key)
+        shown = on_terminal(hush, columns, "query", hospital, query, *key)
         assert max(map(len, shown.splitlines())) <= columns and "columns 1 to " in shown
         header = plain.splitlines()[0].split()
         found = [word for page in shown.split("\n\n") for word in page.strip("\n").splitlines()[1].split()]
         assert sorted(set(found)) == sorted(header)
-    wide = on_terminal(hush, 60, "query", hospital, query, "--wide", *small_key)
+    wide = on_terminal(hush, 60, "query", hospital, query, "--wide", *key)
     assert wide == plain and max(map(len, plain.splitlines())) > 100
 
 
-def test_windows_are_labelled_in_a_drawing(hush, hospital, small_key, tmp_path):
+def test_windows_are_labelled_in_a_drawing(hush, hospital, key, tmp_path):
     """A label has the function, its columns and their order, and no constant."""
     query = "SELECT AVG(charge) OVER (PARTITION BY ward ORDER BY admitted_on ROWS 6 PRECEDING) AS week FROM admissions"
-    hush("explain", hospital, query, "--way", "rows", "--graph", tmp_path / "g.svg", *small_key)
+    hush("explain", hospital, query, "--way", "rows", "--graph", tmp_path / "g.svg", *key)
     drawn = (tmp_path / "g.svg").read_text(encoding="utf-8")
     assert "window functions" in drawn and "AVG of charge by ward in order of" in drawn
 
 
-def test_the_table_of_admissions_answers_what_analysts_ask(hush, hospital, small_key):
+def test_the_table_of_admissions_answers_what_analysts_ask(hush, hospital, key):
     """Dates, quotes and NULLs as they stand in the file, against the rows themselves."""
     rows = list(csv.DictReader((hospital.parent / "admissions.csv").open(encoding="utf-8")))
-    ask = lambda query: [row for row in csv.reader(io.StringIO(hush("query", hospital, query, "--format", "csv", *small_key).stdout))][1:]
+    ask = lambda query: [row for row in csv.reader(io.StringIO(hush("query", hospital, query, "--format", "csv", *key).stdout))][1:]
     quoted = "O''Neill \"North\""
     found = ask(f"SELECT COUNT(*), SUM(charge) FROM admissions WHERE ward = '{quoted}' AND admitted_on BETWEEN '2021-01-01' AND '9999-12-31'")
     wanted = [row for row in rows if row["ward"] == 'O\'Neill "North"' and row["admitted_on"] >= "2021-01-01"]
@@ -243,26 +243,26 @@ def test_errors_in_python_advise_arguments_and_no_options(tmp_path, monkeypatch)
         assert raised.value.code == code and "--" not in text and "hush " not in text and "hiv" not in text, text
 
 
-def test_advice_fits_what_was_asked(hush, small_key, tmp_path):
+def test_advice_fits_what_was_asked(hush, key, tmp_path):
     """What is advised can be done, and helps."""
     data, schema = tmp_path / "t.csv", tmp_path / "t.schema.toml"
     data.write_text("ward,level\n" + "".join(f"w{row % 3},{1 / (row + 7)}\n" for row in range(90)), encoding="utf-8")
     query = "SELECT COUNT(*) AS n FROM t WHERE level > 0.1"
     hush("init", data, "--clear", "ward", status=None)
     approve(schema)
-    hush("encrypt", data, "-o", tmp_path / "T", *small_key)
+    hush("encrypt", data, "-o", tmp_path / "T", *key)
     # A rehearsal stores what its query needs: a copy of the values.
     for how in (("--clear", "ward"), ("--schema", schema)):
         assert hush("run", data, query, *how, "--format", "csv").stdout == "n\n3\n"
     for command in ("query", "explain"):
-        said = hush(command, "T", query, *small_key, status=3).stderr
+        said = hush(command, "T", query, *key, status=3).stderr
         assert "HUSH-P029" in said and "--clear" not in said and 'protect = "clear" for level in the schema, then encrypt again' in said, said
     advised = re.search("hush (alter) (TABLE) (--for) (level=fetch)", said).groups()
-    hush(*(word.replace("TABLE", "T") for word in advised), *small_key)
-    assert hush("query", "T", query, "--format", "csv", *small_key).stdout == "n\n3\n"
+    hush(*(word.replace("TABLE", "T") for word in advised), *key)
+    assert hush("query", "T", query, "--format", "csv", *key).stdout == "n\n3\n"
 
 
-def test_small_refusals_name_what_they_are_about(hush, hospital, small_key, server, tmp_path):
+def test_small_refusals_name_what_they_are_about(hush, hospital, key, server, tmp_path):
     """The aggregate, the function, the table that is missing, the token that was not given, the least work of a new key."""
     says = {
         "SELECT LINREG_INTERCEPT(age) FROM admissions": ("HUSH-P005", "LINREG_INTERCEPT(age): "),
@@ -271,23 +271,23 @@ def test_small_refusals_name_what_they_are_about(hush, hospital, small_key, serv
         "SELECT 1 + 1": ("HUSH-P002", "the query names no table"),
     }
     for query, (code, words) in says.items():
-        said = hush("query", hospital, query, *small_key, status=3).stderr
+        said = hush("query", hospital, query, *key, status=3).stderr
         assert code in said and words in said, (query, said)
-    assert "HUSH-P002" in hush("query", server.url, "SELECT 1 + 1", *server.token, *small_key, status=3).stderr
+    assert "HUSH-P002" in hush("query", server.url, "SELECT 1 + 1", *server.token, *key, status=3).stderr
     assert "none was given" in (said := hush("ls", server.url, status=4).stderr) and "--token-file" in said and "refuses" not in said
     wrong = tmp_path / "wrong"
     wrong.write_text("x" * 40, encoding="utf-8")
     wrong.chmod(0o600)
     assert "refuses the API token" in hush("ls", server.url, "--token-file", wrong, status=4).stderr
-    passphrase = small_key[3]
+    passphrase = key[3]
     said = hush("keygen", "-o", tmp_path / "k", "--passphrase-file", passphrase, "--opens-in", "8MiB", status=4).stderr
     assert "HUSH-K017" in said and "--opens-in 16MiB, or more" in said and "encrypted again" not in said, said
 
 
-def test_what_a_server_does_not_learn_has_sealed_columns_too(hush, hospital, small_key, tmp_path):
+def test_what_a_server_does_not_learn_has_sealed_columns_too(hush, hospital, key, tmp_path):
     """Their names are sealed as those of encrypted ones are."""
     schema = (tmp_path / "admissions.schema.toml").read_text(encoding="utf-8")
     sealed = [part.split("]")[0] for part in schema.split("[columns.")[1:] if 'protect = "seal"' in part]
-    plan = hush("explain", hospital, "SELECT COUNT(*) FROM admissions", *small_key).stdout
+    plan = hush("explain", hospital, "SELECT COUNT(*) FROM admissions", *key).stdout
     hidden = plan[plan.index("names or any value of") :]
     assert sealed and all(name.strip('"') in hidden for name in sealed), (sealed, plan)

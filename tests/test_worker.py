@@ -68,7 +68,7 @@ class Lake:
     def __init__(self, directory):
         (directory / "home").mkdir()
         hush = self.hush = Hush(directory)
-        self.directory, self.place, self.arguments = directory, str(directory / "T"), make_key(hush, directory, "--opens-in", "16MiB")
+        self.directory, self.place, self.arguments = directory, str(directory / "T"), make_key(hush, directory)
         self.key = ht.open_key(self.arguments[1], passphrase_file=self.arguments[3])
         draw = random.Random(3)
         (directory / "t.schema.toml").write_text(SCHEMA, encoding="utf-8")
@@ -131,7 +131,7 @@ def test_keys_bring_back_what_is_whole(tmp_path, draw):
     """Partial answers to a condition without keys have all components; whoever puts them together brings the sums back, to the bytes of one machine."""
     (tmp_path / "home").mkdir()
     hush = Hush(tmp_path)
-    arguments = make_key(hush, tmp_path, "--opens-in", "16MiB")
+    arguments = make_key(hush, tmp_path)
     (tmp_path / "t.schema.toml").write_text(
         'format = 1\ntable = "t"\nstatus = "approved"\napproved_by = "test"\nmax_rows = 100000\nanswer_keys = true\n'
         '[columns.ward]\ntype = "category"\nprotect = "clear"\n'

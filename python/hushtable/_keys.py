@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ._data import Path
 from ._errors import OwnerKeyError, usage
 from ._hushtable import Key
+from ._machine import byte_count
 
 #: A passphrase, or a function that gives one when it is needed, such as ``getpass.getpass``.
 Passphrase = str | Callable[[], str]
@@ -22,13 +23,17 @@ def keygen(
     passphrase_file: Path | None = None,
     backup: Path | None = None,
     weak_passphrase: bool = False,
+    opens_in: int | str | None = None,
 ) -> Key:
-    """Makes a key and stores it, wrapped by a passphrase. Takes about a second. Never overwrites a file.
+    """Makes a key and stores it, wrapped by a passphrase. Never overwrites a file.
+
+    Trying a passphrase takes about a second's work, and 128 MiB or more. For small machines ``opens_in`` is the memory that it takes at
+    most: bytes, or a text such as ``"64MiB"``, of 16 MiB or more; guesses at the passphrase are cheaper then.
 
     A passphrase of fewer than 12 characters is refused unless ``weak_passphrase`` is given. A passphrase file must be the
     user's own and closed to others (mode 0600). Whoever loses the key file or the passphrase loses the data: nobody can restore it.
     """
-    return Key.create(path, backup, secret(passphrase, passphrase_file, confirm=True), passphrase_file, weak_passphrase)
+    return Key.create(path, backup, secret(passphrase, passphrase_file, confirm=True), passphrase_file, weak_passphrase, byte_count(opens_in))
 
 
 def open_key(path: Path, *, passphrase: Passphrase | None = None, passphrase_file: Path | None = None) -> Key:

@@ -39,9 +39,9 @@ pub fn reserve_bits(degree: usize) -> f64 {
 }
 
 /// The way of a plan's results into digits.
-#[derive(Clone, Debug)]
-pub struct Bridge<'a> {
-    plan: &'a Plan,
+#[derive(Debug)]
+pub struct Bridge {
+    plan: Plan,
     low: BigInt,
     most: BigInt,
     bits: u32,
@@ -53,12 +53,12 @@ pub struct Bridge<'a> {
 /// What a lane's circuit gives for a block, or for the sum of several.
 pub type Output = (RlweCiphertext, PhaseMeaning);
 
-impl<'a> Bridge<'a> {
+impl Bridge {
     /// The way for a plan that was made for it.
     ///
     /// # Errors
     /// [`ProgramError::WideInteger`] for results of more than 64 bits; [`CircuitError::Shape`] for a plan of an approximate scheme.
-    pub fn new(plan: &'a Plan) -> Result<Self, ProgramError> {
+    pub fn new(plan: Plan) -> Result<Self, ProgramError> {
         let (low, high) = plan.output_bounds().ok_or(CircuitError::Shape)?;
         let most = high - &low;
         let bits = most.bits().max(1);
@@ -71,8 +71,8 @@ impl<'a> Bridge<'a> {
     }
 
     /// The plan.
-    pub fn plan(&self) -> &'a Plan {
-        self.plan
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
     /// What is taken away from results, so that none is below 0.
     pub fn low(&self) -> &BigInt {

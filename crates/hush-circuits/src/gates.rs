@@ -48,7 +48,7 @@ pub struct Bridged {
 
 impl Bridged {
     /// What a bridge gives.
-    pub fn of(bridge: &Bridge<'_>) -> Self {
+    pub fn of(bridge: &Bridge) -> Self {
         let (circuit, low) = (bridge.plan().circuit(), bridge.low());
         let length = if bridge.is_one_value() { bridge.plan().length() } else { 1 };
         let of = |output: BigInt| circuit.result(&Ratio::from(output), length);

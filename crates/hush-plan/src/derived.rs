@@ -12,10 +12,11 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value, VisitorMut};
 
 use crate::error::PlanError;
 use crate::schema::{Column, ColumnType, FilterFault, Protection, Purpose, Schema, Written};
+use crate::sql::walk::walk_mut;
 use crate::sql::{Condition, Query, bare, column_name, columns_of, holds};
 
 /// A condition that is worked out when rows are encrypted.
@@ -134,7 +135,7 @@ pub(crate) fn named<'q>(schema: &Schema, query: &'q Query) -> Cow<'q, Query> {
     let items = query.items.iter_mut().map(|item| &mut item.expr);
     let rest = query.filter.iter_mut().chain(&mut query.keys).chain(&mut query.having);
     for expr in items.chain(rest).chain(query.order.iter_mut().map(|order| &mut order.expr)) {
-        let _ = VisitMut::visit(expr, &mut name);
+        let _ = walk_mut(expr, &mut name);
     }
     Cow::Owned(query)
 }
@@ -217,7 +218,7 @@ fn of_one_form(expr: &Expr) -> (Expr, bool) {
         }
     }
     let mut plain = expr.clone();
-    let _ = VisitMut::visit(&mut plain, &mut Unnest);
+    let _ = walk_mut(&mut plain, &mut Unnest);
     turned(plain)
 }
 

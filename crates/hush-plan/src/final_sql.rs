@@ -10,10 +10,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, OrderByOptions, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, OrderByOptions, Value, VisitorMut};
 
 use crate::error::PlanError;
 use crate::sql::shown::{is_marked, marked};
+use crate::sql::walk::walk_mut;
 use crate::sql::windows::{render, window};
 use crate::sql::{Query, quoted};
 
@@ -34,7 +35,7 @@ pub(crate) fn rewrite(
 ) -> Result<String, PlanError> {
     let mut copy = expr.clone();
     let mut rewriter = Rewriter { leaf, arithmetic: 0, outside: Vec::new() };
-    match VisitMut::visit(&mut copy, &mut rewriter) {
+    match walk_mut(&mut copy, &mut rewriter) {
         ControlFlow::Continue(()) => Ok(copy.to_string()),
         ControlFlow::Break(error) => Err(*error),
     }

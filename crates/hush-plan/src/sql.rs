@@ -29,6 +29,7 @@ pub(crate) mod shown;
 mod similar;
 mod statement;
 pub(crate) mod types;
+pub(crate) mod walk;
 pub(crate) mod windows;
 mod workload;
 

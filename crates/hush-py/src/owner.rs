@@ -32,7 +32,8 @@ impl Key {
 
 #[pymethods]
 impl Key {
-    /// Makes a key and stores it under a passphrase: a text, or else the first line of a file.
+    /// Makes a key and stores it under a passphrase: a text, or else the first line of a file. Trying a passphrase takes memory of
+    /// so many bytes at most, or else about a second's work.
     #[staticmethod]
     fn create(
         py: Python<'_>,
@@ -41,12 +42,13 @@ impl Key {
         passphrase: Option<&str>,
         file: Option<PathBuf>,
         weak: bool,
+        opens_in: Option<u64>,
     ) -> PyResult<Self> {
         let text = given(passphrase, file.clone()).or_raise(py)?;
         let new = if weak { NewPassphrase::weak(text) } else { NewPassphrase::new(text) };
         let new = new.or_raise(py)?;
-        let key =
-            work::run(py, |_| Ok(OwnerKey::create(&path, backup.as_deref(), &new, WorkFactor::Calibrated)?))?;
+        let factor = opens_in.map_or(WorkFactor::Calibrated, WorkFactor::Memory);
+        let key = work::run(py, |_| Ok(OwnerKey::create(&path, backup.as_deref(), &new, factor)?))?;
         let key = key.to_change(&path, new.opens(), file.as_deref());
         Ok(Self { key, is_temporary: false })
     }

@@ -29,8 +29,8 @@ fn plan(text: &str, scheme: SchemeKind, columns: &[(&[i64], (i64, i64))]) -> Pla
 }
 
 /// What a server makes of the vectors: the outputs of every lane, and the keys from its secret.
-fn outputs(plan: &Plan, columns: &[&[i64]], secret: &TfheSecret) -> (Vec<Vec<Output>>, Vec<BridgeKey>) {
-    let (bridge, circuit, slots) = (Bridge::new(plan).unwrap(), plan.circuit(), plan.slot_count());
+fn outputs(bridge: &Bridge, columns: &[&[i64]], secret: &TfheSecret) -> (Vec<Vec<Output>>, Vec<BridgeKey>) {
+    let (plan, circuit, slots) = (bridge.plan(), bridge.plan().circuit(), bridge.plan().slot_count());
     let of_lane = |lane: &Lane| {
         let own = ChainSecret::generate(lane.chain()).unwrap();
         let levels = lane.key_levels(circuit);
@@ -83,14 +83,13 @@ fn results_come_into_digits_as_they_are() {
         ("sum(x*y)", SchemeKind::Bgv, ((0, 1 << 26), 3), 0..1),
     ] {
         let (x, y) = (column(&mut draw, length, bound), column(&mut draw, length, bound));
-        let plan = plan(text, scheme, &[(&x, bound), (&y, bound)]);
-        let bridge = Bridge::new(&plan).unwrap();
+        let bridge = Bridge::new(plan(text, scheme, &[(&x, bound), (&y, bound)])).unwrap();
         assert!(bridge.failure_log2() < -120.0, "{text}: {}", bridge.failure_log2());
-        let (outputs, keys) = outputs(&plan, &[&x, &y], &secret);
+        let (outputs, keys) = outputs(&bridge, &[&x, &y], &secret);
         let phases = bridge.phases(elements.clone(), &outputs, &keys).unwrap();
         let digits = server.digits_of(&phases).unwrap();
         let expected: Vec<BigInt> = {
-            let reading = plan.circuit().reading();
+            let reading = bridge.plan().circuit().reading();
             let value = |element: usize| {
                 let of = |column: &[i64]| Ratio::from(BigInt::from(column[element]));
                 let value = Expression::parse(text).unwrap().value_at(&[of(&x), of(&y)]).unwrap();
@@ -122,5 +121,5 @@ fn what_has_no_digits_is_refused() {
     let wide = (-(1_i64 << 40), 1_i64 << 40);
     let x = [wide.0, wide.1];
     let plan = plan("x*x*x", SchemeKind::Bgv, &[(&x, wide)]);
-    assert_eq!(Bridge::new(&plan).unwrap_err(), ProgramError::WideInteger { bits: 122 });
+    assert_eq!(Bridge::new(plan).unwrap_err(), ProgramError::WideInteger { bits: 122 });
 }

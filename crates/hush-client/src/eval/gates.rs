@@ -9,7 +9,6 @@
 
 use arrow::record_batch::RecordBatch;
 use hush_circuits::gates::GatePlan;
-use hush_circuits::program::Plan;
 use hush_expr::{Expression, Ratio};
 use hush_keys::TfheSecret;
 use hush_params::tfhe::INTEGERS;
@@ -21,7 +20,7 @@ use hush_tfhe::{KeyParts, ServerKey, TfheError};
 use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
-use super::slots::{Crossing, Division, context, failed};
+use super::slots::{Crossing, Division, Piece, context, failed};
 use super::vectors::Column;
 use super::{EvalAccount, EvalError, EvalOptions, Evaluation, IntegerAccount, array_of, verify};
 use crate::account::{Moved, Phases};
@@ -132,7 +131,7 @@ struct Run<'a> {
     program: &'a Program,
     /// Of each vector.
     integers: &'a [Zeroizing<Vec<i128>>],
-    pieces: &'a [(Expression, Plan)],
+    pieces: &'a [Piece],
     columns: &'a [Column],
     phases: Phases,
     key_bytes: u64,
@@ -164,7 +163,8 @@ impl<'a> Run<'a> {
     /// Evaluates the pieces in slots.
     fn crossings(&mut self, secret: &TfheSecret) -> Result<Vec<Crossing<'a>>, ClientError> {
         let mut crossings = Vec::with_capacity(self.pieces.len());
-        for (_, plan) in self.pieces {
+        for piece in self.pieces {
+            let plan = piece.bridge.plan();
             let mut run = super::Run {
                 plan,
                 columns: self.columns,
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
                 key_bytes: self.key_bytes,
                 moved: self.moved,
             };
-            crossings.push(Crossing::new(plan, &mut run, secret)?);
+            crossings.push(Crossing::new(piece, &mut run, secret)?);
             (self.phases, self.key_bytes, self.moved) = (run.phases, run.key_bytes, run.moved);
             self.ciphertexts += plan.lanes().len() * plan.circuit().used_inputs().len() * plan.block_count();
         }
@@ -201,13 +201,10 @@ impl<'a> Run<'a> {
             .time("encrypt", || own_inputs(program, vectors).map(upload).collect::<Result<_, _>>())?;
         let answer = self.phases.time("server", || {
             let mut objects = uploads.iter();
-            let sent = program.inputs().map(|(vector, _)| match vector.checked_sub(vectors) {
-                None => Ok(Sent::Object(objects.next().map_or(&[][..], |object| object))),
-                Some(piece) => {
-                    let crossing = crossings.get_mut(piece);
-                    let crossing =
-                        crossing.ok_or(ClientError::Internal { what: "a piece that there is not" })?;
-                    Ok(Sent::Digits(crossing.digits(server, elements.clone())?))
+            let sent = program.inputs().map(|(vector, _)| {
+                match crossings.iter_mut().find(|crossing| crossing.vector() == vector) {
+                    None => Ok(Sent::Object(objects.next().map_or(&[][..], |object| object))),
+                    Some(crossing) => Ok(Sent::Digits(crossing.digits(server, elements.clone())?)),
                 }
             });
             let sent = sent.collect::<Result<Vec<_>, ClientError>>()?;
@@ -233,7 +230,7 @@ fn describe(
     (bootstraps, rounds): (u64, u64),
 ) -> EvalAccount {
     let program = division.digits.program();
-    let of_pieces = division.pieces.iter().flat_map(|(_, plan)| plan.circuit().used_inputs());
+    let of_pieces = division.pieces.iter().flat_map(|piece| piece.bridge.plan().circuit().used_inputs());
     let mut used: Vec<usize> = program.inputs().map(|(vector, _)| vector).chain(of_pieces).collect();
     used.retain(|vector| *vector < expression.names().len());
     used.sort_unstable();

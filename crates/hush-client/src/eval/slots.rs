@@ -15,8 +15,24 @@ use crate::error::ClientError;
 
 /// An expression in two: pieces in slots, and a program on digits.
 pub(super) struct Division {
-    pub(super) pieces: Vec<(Expression, Plan)>,
+    /// Those whose results the program reads.
+    pub(super) pieces: Vec<Piece>,
     pub(super) digits: GatePlan,
+}
+
+/// A piece, and the way of its results into digits.
+pub(super) struct Piece {
+    expression: Expression,
+    pub(super) bridge: Bridge,
+    /// The vector of the program on digits that its results are.
+    vector: usize,
+}
+
+impl Piece {
+    /// How many results there are for so many elements.
+    fn results(&self, length: usize) -> usize {
+        if self.bridge.is_one_value() { 1 } else { length }
+    }
 }
 
 impl Division {
@@ -50,11 +66,15 @@ impl Division {
         if !parts.pieces.is_empty() && vectors.iter().any(|vector| vector.is_float) {
             return Err(ProgramError::Approximate);
         }
-        let plan = |piece: Expression| Plan::choose(&piece, vectors, &demand).map(|plan| (piece, plan));
-        let pieces = parts.pieces.into_iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-        let bridged = pieces.iter().map(|(_, plan)| Ok(Bridged::of(&Bridge::new(plan)?)));
-        let bridged = bridged.collect::<Result<Vec<_>, ProgramError>>()?;
+        let piece = |(vector, expression): (usize, Expression)| {
+            let bridge = Bridge::new(Plan::choose(&expression, vectors, &demand)?)?;
+            Ok(Piece { expression, bridge, vector })
+        };
+        let pieces = (vectors.len()..).zip(parts.pieces).map(piece);
+        let mut pieces = pieces.collect::<Result<Vec<_>, ProgramError>>()?;
+        let bridged: Vec<Bridged> = pieces.iter().map(|piece| Bridged::of(&piece.bridge)).collect();
         let digits = GatePlan::of(&parts.outer, (vectors, &bridged), length)?;
+        pieces.retain(|piece| digits.program().inputs().any(|(vector, _)| vector == piece.vector));
         Ok(Self { pieces, digits })
     }
 
@@ -66,34 +86,30 @@ impl Division {
 
     /// Bootstrappings of the way into digits.
     pub(super) fn bridge_bootstraps(&self, length: usize) -> u64 {
-        let of_piece = |(_, plan): &(Expression, Plan)| {
-            Bridge::new(plan).map_or(0, |bridge| digits_cost(bridge.bits()) * results(&bridge, length) as u64)
-        };
+        let of_piece = |piece: &Piece| digits_cost(piece.bridge.bits()) * piece.results(length) as u64;
         self.pieces.iter().map(of_piece).sum()
     }
 
     /// Batches of bootstrappings of the way into digits, one after another: bits, and then their digits.
     pub(super) fn bridge_rounds(&self) -> u64 {
-        let of_piece = |(_, plan): &(Expression, Plan)| {
-            Bridge::new(plan).map_or(0, |bridge| u64::from(bridge.bits()) + u64::from(bridge.bits() > 1))
-        };
-        self.pieces.iter().map(of_piece).sum()
+        let of_bits = |bits: u32| u64::from(bits) + u64::from(bits > 1);
+        self.pieces.iter().map(|piece| of_bits(piece.bridge.bits())).sum()
     }
 
     pub(super) fn accounts(&self, length: usize) -> Vec<PieceAccount> {
-        let account = |(expression, plan): &(Expression, Plan)| {
-            let bridge = Bridge::new(plan).ok()?;
+        let account = |piece: &Piece| {
+            let plan = piece.bridge.plan();
             let params = plan.lanes().first()?.chain().params();
             Some(PieceAccount {
-                expression: expression.to_string(),
+                expression: piece.expression.to_string(),
                 scheme: plan.scheme().name(),
                 degree: params.degree(),
                 log_q: params.log_q(params.top()).unwrap_or(0.0),
                 security_bits: params.security_bits(),
                 plaintext_primes: plan.lanes().iter().filter_map(|lane| lane.modulus()).collect(),
                 depth: plan.circuit().depth(),
-                results: results(&bridge, length),
-                bits: bridge.bits(),
+                results: piece.results(length),
+                bits: piece.bridge.bits(),
             })
         };
         self.pieces.iter().filter_map(account).collect()
@@ -101,22 +117,17 @@ impl Division {
 
     /// log2 of the chance that a piece is wrong, or a bit of it on the way.
     pub(super) fn failures_log2(&self, length: usize) -> Vec<f64> {
-        let of_piece = |(_, plan): &(Expression, Plan)| {
-            let bits = Bridge::new(plan)
-                .map_or(0.0, |bridge| bridge.failure_log2() + (results(&bridge, length) as f64).log2());
-            [plan.failure_log2(), bits]
+        let of_piece = |piece: &Piece| {
+            let bits = piece.bridge.failure_log2() + (piece.results(length) as f64).log2();
+            [piece.bridge.plan().failure_log2(), bits]
         };
         self.pieces.iter().flat_map(of_piece).collect()
     }
 }
 
-fn results(bridge: &Bridge<'_>, length: usize) -> usize {
-    if bridge.is_one_value() { 1 } else { length }
-}
-
 /// A piece on a server: its results in slots, and the keys to digits.
 pub(super) struct Crossing<'a> {
-    bridge: Bridge<'a>,
+    piece: &'a Piece,
     outputs: Vec<Vec<Output>>,
     keys: Vec<BridgeKey>,
     /// The digits of the one result that all elements have.
@@ -125,8 +136,8 @@ pub(super) struct Crossing<'a> {
 
 impl<'a> Crossing<'a> {
     /// Encrypts the vectors of a piece, and evaluates it.
-    pub(super) fn new(plan: &'a Plan, run: &mut Run<'a>, secret: &TfheSecret) -> Result<Self, ClientError> {
-        let bridge = Bridge::new(plan).map_err(EvalError::from)?;
+    pub(super) fn new(piece: &'a Piece, run: &mut Run<'a>, secret: &TfheSecret) -> Result<Self, ClientError> {
+        let (bridge, plan) = (&piece.bridge, piece.bridge.plan());
         let (context, circuit) = (secret.context(), plan.circuit());
         let (mut outputs, mut keys) = (Vec::new(), Vec::new());
         for lane in plan.lanes() {
@@ -145,7 +156,12 @@ impl<'a> Crossing<'a> {
             outputs.push(of_lane);
             keys.push(key);
         }
-        Ok(Self { bridge, outputs, keys, shared: None })
+        Ok(Self { piece, outputs, keys, shared: None })
+    }
+
+    /// The vector of the program on digits that its results are.
+    pub(super) fn vector(&self) -> usize {
+        self.piece.vector
     }
 
     /// The digits of some elements, one element after the other.
@@ -158,10 +174,11 @@ impl<'a> Crossing<'a> {
         if let Some(shared) = &self.shared {
             return Ok(repeated(shared, count));
         }
-        let phases = self.bridge.phases(elements, &self.outputs, &self.keys).map_err(EvalError::from)?;
+        let phases =
+            self.piece.bridge.phases(elements, &self.outputs, &self.keys).map_err(EvalError::from)?;
         let digits = server.digits_of(&phases).map_err(failed)?;
         let digits: Vec<Lwe> = digits.into_iter().flatten().collect();
-        if !self.bridge.is_one_value() {
+        if !self.piece.bridge.is_one_value() {
             return Ok(digits);
         }
         let all = repeated(&digits, count);

@@ -3,9 +3,8 @@
 //! constants that the query compares it with.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, visit_expressions};
+use sqlparser::ast::Expr;
 
 use super::MAX_FILTER_CELLS;
 use crate::cube::{Axis, is_constant_on_cells};
@@ -13,6 +12,7 @@ use crate::fetch::and;
 use crate::schema::cube::{Dimension, Grain};
 use crate::schema::units::column_bounds;
 use crate::schema::{ColumnType, Schema};
+use crate::sql::walk::each_expression;
 use crate::sql::{Query, changes, columns_of, constant_units};
 
 /// How many times as many cells a condition is worth that leaves cells out.
@@ -52,13 +52,12 @@ fn fewest(schema: &Schema, query: &Query, by: &Dimension) -> Option<(usize, Dime
 fn cuts(query: &Query, name: &str, kind: ColumnType) -> BTreeSet<i128> {
     let mut found = BTreeSet::new();
     for expr in query.expressions() {
-        let _ = visit_expressions(expr, |part| {
+        each_expression(expr, |part| {
             let of_column = changes(part).into_iter().filter(|change| change.column == name);
             let first = of_column.filter_map(|change| {
                 Some(constant_units(kind, change.at)?.saturating_add(i128::from(change.behind)))
             });
             found.extend(first);
-            ControlFlow::<()>::Continue(())
         });
     }
     found

@@ -16,9 +16,6 @@
 //! found: the server does not know what they stand for, but knows them again.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
-
-use sqlparser::ast::visit_expressions;
 
 use super::{Asked, Code, FilterShape, MAX_FILTER_CELLS, code_of};
 use crate::cube::{Axis, CubeShape};
@@ -26,6 +23,7 @@ use crate::plan::{RankAt, Round, Search};
 use crate::schema::Schema;
 use crate::schema::cube::{Dimension, Grain};
 use crate::sql::functions::{Call, aggregate};
+use crate::sql::walk::each_expression;
 use crate::sql::{Query, bare, column_name};
 
 impl Round {
@@ -57,10 +55,9 @@ impl Search {
     pub(crate) fn of(shape: &FilterShape, query: &Query) -> Option<Self> {
         let mut ranks: Vec<(String, RankAt)> = Vec::new();
         for expr in query.expressions() {
-            let _ = visit_expressions(expr, |part| {
+            each_expression(expr, |part| {
                 let call = aggregate(part).and_then(Result::ok);
                 ranks.extend(call.iter().filter_map(rank_of).map(|(name, rank)| (name.to_owned(), rank)));
-                ControlFlow::<()>::Continue(())
             });
         }
         let code = |name: &String| shape.codes.iter().find(|code| code.column == *name);

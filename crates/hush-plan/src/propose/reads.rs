@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, Value, VisitorMut};
 
 use crate::aggregates::Aggregate;
 use crate::filter::text_of;
 use crate::schema::{ColumnType, Schema};
 use crate::sql::functions::{self, Call};
+use crate::sql::walk::walk_mut;
 use crate::sql::{Change, Query, changes, column_name, constant_units};
 
 /// The reads of a query.
@@ -43,7 +44,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(&mut self, expr: &Expr, adds_up: bool) {
         let before = std::mem::replace(&mut self.adds_up, adds_up);
-        let _ = VisitMut::visit(&mut expr.clone(), self);
+        let _ = walk_mut(&mut expr.clone(), self);
         self.adds_up = before;
     }
 

@@ -11,7 +11,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Ident, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Ident, VisitorMut};
 
 use super::cut::{CUTS_OF_A_DOUBLE, cuts_of};
 use super::{RunForm, RunShape};
@@ -23,6 +23,7 @@ use crate::plan::{Cut, Opens, Rank, RankAt, RunQuery, SegmentsQuery};
 use crate::schema::cube::{Cube, Dimension, Grain};
 use crate::schema::{Protection, Run, Schema};
 use crate::sql::functions::{self, Call};
+use crate::sql::walk::walk_mut;
 use crate::sql::{Item, Query, bare, column_name};
 
 /// Most cuts of a question.
@@ -175,7 +176,7 @@ impl Asking<'_> {
         let items = query.items.iter_mut().map(|item| &mut item.expr);
         let others = query.having.iter_mut().chain(query.order.iter_mut().map(|key| &mut key.expr));
         for expr in items.chain(others) {
-            let _ = VisitMut::visit(expr, &mut AliasSums { asking: self, alias });
+            let _ = walk_mut(expr, &mut AliasSums { asking: self, alias });
         }
         query
     }
@@ -226,7 +227,7 @@ impl<'a> Scan<'a> {
     /// Reads an expression; `None` where segments do not tell its value.
     fn read(&mut self, expr: &Expr, adds_up: bool) -> Option<()> {
         let before = std::mem::replace(&mut self.adds_up, adds_up);
-        let found = VisitMut::visit(&mut expr.clone(), self);
+        let found = walk_mut(&mut expr.clone(), self);
         self.adds_up = before;
         found.is_continue().then_some(())
     }
@@ -302,7 +303,7 @@ impl VisitorMut for AliasSums<'_> {
             && let Expr::Function(call) = expr
         {
             let mut rename = Rename { asking: self.asking, alias: self.alias, conditions: Vec::new() };
-            let _ = VisitMut::visit(&mut call.args, &mut rename);
+            let _ = walk_mut(&mut call.args, &mut rename);
         }
         ControlFlow::Continue(())
     }

@@ -3,11 +3,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Visit, Visitor};
+use sqlparser::ast::{Expr, Visitor};
 
 use super::expression::{column_name, columns_of, is_comparison, shown};
 use crate::error::{Clause, PlanError};
 use crate::schema::{Column, Protection, Schema};
+use crate::sql::walk::walk;
 
 /// The column that a resolved name means, if queries can use it.
 ///
@@ -52,8 +53,8 @@ pub(crate) fn encrypted_in<'a>(
 /// [`PlanError::EncryptedComparison`] with the innermost comparison around the first encrypted column, else
 /// [`PlanError::EncryptedOperand`]; those of [`usable`].
 pub(crate) fn check_clear(schema: &Schema, expr: &Expr, clause: Clause) -> Result<(), PlanError> {
-    let mut walk = Walk { schema, clause, whole: expr, comparisons: Vec::new() };
-    match expr.visit(&mut walk) {
+    let mut visitor = Walk { schema, clause, whole: expr, comparisons: Vec::new() };
+    match walk(expr, &mut visitor) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

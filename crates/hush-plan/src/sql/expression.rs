@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Visit, VisitMut,
-    Visitor, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Visitor, VisitorMut,
 };
 
 use crate::error::{Clause, Feature, PlanError};
+use crate::sql::walk::{walk, walk_mut};
 
 /// The name of a resolved column, if `expr` is one.
 pub(crate) fn column_name(expr: &Expr) -> Option<&str> {
@@ -35,7 +35,7 @@ pub(crate) fn holds(expr: &Expr, is_wanted: fn(&Expr) -> bool) -> bool {
             if (self.0)(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    expr.visit(&mut Search(is_wanted)).is_break()
+    walk(expr, &mut Search(is_wanted)).is_break()
 }
 
 /// Columns in a resolved expression, in order of appearance.
@@ -49,7 +49,7 @@ pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
         }
     }
     let mut columns = ColumnNames(Vec::new());
-    let _ = expr.visit(&mut columns);
+    let _ = walk(expr, &mut columns);
     columns.0
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn renamed(expr: &Expr, name: &dyn Fn(&str) -> Option<String>) -> Opt
         }
     }
     let mut copy = expr.clone();
-    VisitMut::visit(&mut copy, &mut Rename(name)).is_continue().then_some(copy)
+    walk_mut(&mut copy, &mut Rename(name)).is_continue().then_some(copy)
 }
 
 /// A resolved expression as a user would type it: quotes only where a name needs them.
@@ -84,7 +84,7 @@ pub(crate) fn shown(expr: &Expr) -> String {
         }
     }
     let mut copy = expr.clone();
-    let _ = VisitMut::visit(&mut copy, &mut Unquote);
+    let _ = walk_mut(&mut copy, &mut Unquote);
     copy.to_string()
 }
 

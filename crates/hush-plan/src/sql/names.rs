@@ -3,9 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    CastKind, DataType, ExactNumberInfo, Expr, Ident, TimezoneInfo, Value, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr, Ident, TimezoneInfo, Value, VisitorMut};
 
 use super::number::numeric_literal;
 use super::scalar::is_subquery;
@@ -13,6 +11,7 @@ use super::{Item, like};
 use crate::error::{Clause, Feature, PlanError};
 use crate::nearest::nearest;
 use crate::schema::{Column, Schema};
+use crate::sql::walk::walk_mut;
 
 /// The names in scope.
 pub(super) struct Names<'a> {
@@ -42,7 +41,7 @@ impl Names<'_> {
             settle(&mut expr);
         }
         let mut resolver = Resolver { names: self, clause, items };
-        match VisitMut::visit(&mut expr, &mut resolver) {
+        match walk_mut(&mut expr, &mut resolver) {
             ControlFlow::Continue(()) => Ok(expr),
             ControlFlow::Break(error) => Err(*error),
         }

@@ -4,11 +4,12 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator, Value, Visit, Visitor};
+use sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator, Value, Visitor};
 
 use super::expression::{is_comparison, shown};
 use super::{Query, functions, similar};
 use crate::error::{Clause, Feature, PlanError};
+use crate::sql::walk::walk;
 
 /// Checks all clauses of a resolved query.
 pub(super) fn check_structure(query: &Query) -> Result<(), PlanError> {
@@ -28,8 +29,8 @@ pub(super) fn check_structure(query: &Query) -> Result<(), PlanError> {
 }
 
 fn check(expr: &Expr, clause: Clause, aggregates_allowed: bool) -> Result<(), PlanError> {
-    let mut walk = Walk { clause, aggregates_allowed, inside: 0 };
-    match expr.visit(&mut walk) {
+    let mut visitor = Walk { clause, aggregates_allowed, inside: 0 };
+    match walk(expr, &mut visitor) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Value, VisitMut, VisitorMut,
+    ObjectNamePart, Value, VisitorMut,
 };
 
 use self::order::Orders;
@@ -27,6 +27,7 @@ use super::{functions, like, names, scalar, statement};
 use crate::aggregates::{self, Aggregate, FromSums, OrderFunction};
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::Schema;
+use crate::sql::walk::walk_mut;
 
 /// A question about several tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +52,11 @@ pub fn several(schemas: &[&Schema], text: &str) -> Result<Several, PlanError> {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     };
-    broken(VisitMut::visit(&mut query, &mut Expressions { spelling: &spelling }))?;
+    broken(walk_mut(&mut query, &mut Expressions { spelling: &spelling }))?;
     let mut selects = Selects::new(schemas);
-    broken(VisitMut::visit(&mut query, &mut selects))?;
-    broken(VisitMut::visit(&mut query, &mut Orders::new(schemas)))?;
-    broken(VisitMut::visit(&mut query, &mut Renaming))?;
+    broken(walk_mut(&mut query, &mut selects))?;
+    broken(walk_mut(&mut query, &mut Orders::new(schemas)))?;
+    broken(walk_mut(&mut query, &mut Renaming))?;
     let (tables, notes): (BTreeSet<String>, Vec<String>) = selects.into_found();
     if tables.is_empty() {
         return Err(PlanError::NoTable);

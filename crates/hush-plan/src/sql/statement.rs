@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, GroupByExpr, Ident, LimitClause, ObjectNamePart, OrderBy, OrderByKind,
     OrderByOptions, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
-    UnaryOperator, Value, VisitMut, VisitorMut,
+    UnaryOperator, Value, VisitorMut,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
@@ -14,6 +14,7 @@ use sqlparser::parser::{Parser, ParserError};
 use super::bounds::{self, syntax};
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::schema::Schema;
+use crate::sql::walk::walk_mut;
 
 /// Rows that LIMIT and OFFSET may name: what a signed 64-bit engine takes, with room for their sum.
 const MAX_LIMIT: u64 = 1 << 62;
@@ -74,8 +75,8 @@ pub(super) fn parse_query(text: &str) -> Result<Query, PlanError> {
     match (statements.pop(), statements.len()) {
         (Some(Statement::Query(mut query)), 0) => {
             let mut bind = BindDistinct::default();
-            let _ = VisitMut::visit(&mut query, &mut bind);
-            let _ = VisitMut::visit(&mut query, &mut PartMinus);
+            let _ = walk_mut(&mut query, &mut bind);
+            let _ = walk_mut(&mut query, &mut PartMinus);
             // What stands around a comparison that was too long is still in its wrong place. Its text is right, now that there are
             // parentheses, and with each round there are more.
             if bind.has_bound { parse_query(&query.to_string()) } else { Ok(*query) }

@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator, Value, Visit, Visitor};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, UnaryOperator, Value, Visitor};
 
 use super::Query;
 use super::expression::{bare, column_name, is_comparison, plain_name, shown};
@@ -16,6 +16,7 @@ use crate::schema::units::{
     DecimalPoint, days_from_civil, parse_bool, parse_timestamp, parse_units, scan_number,
 };
 use crate::schema::{ColumnType, Schema};
+use crate::sql::walk::walk;
 
 /// The kind of an expression's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub(super) fn check_types(schema: &Schema, query: &Query) -> Result<(), PlanErro
         }
     }
     items.chain(keys).chain(order).chain(conditions).try_for_each(|(expr, clause)| {
-        match expr.visit(&mut Walk { schema, clause }) {
+        match walk(expr, &mut Walk { schema, clause }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(*error),
         }

@@ -12,12 +12,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderByExpr, OrderByOptions,
-    Value, Visit, Visitor, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
+    Value, Visitor, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
 use super::expression::{columns_of, plain_name, quoted};
 use crate::aggregates::{self, Window};
 use crate::error::{Clause, Feature, PlanError};
+use crate::sql::walk::walk;
 
 /// Functions that take the frame's first or some other row.
 const BY_PLACE: &[&str] = &["first_value", "last_value", "nth_value"];
@@ -49,7 +50,7 @@ pub(super) fn count_windows(expr: &Expr) -> u64 {
         }
     }
     let mut count = Count(0);
-    let _ = expr.visit(&mut count);
+    let _ = walk(expr, &mut count);
     count.0
 }
 
@@ -81,7 +82,7 @@ pub(crate) fn described(expr: &Expr) -> Vec<String> {
         }
     }
     let mut found = Describe(Vec::new());
-    let _ = expr.visit(&mut found);
+    let _ = walk(expr, &mut found);
     found.0
 }
 

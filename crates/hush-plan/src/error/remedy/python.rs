@@ -32,7 +32,7 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::Exact => "scheme=\"bgv\", which is exact".into(),
         Remedy::FewerColumns => "fewer encrypted columns (clear=[...], or protect = \"drop\")".into(),
         Remedy::Inexact => "scheme=\"ckks\", precision=NUMBER".into(),
-        Remedy::LighterKey { .. } => "a key that takes less to open".into(),
+        Remedy::LighterKey { limit_mib } => format!("a key made with keygen(opens_in=\"{limit_mib}MiB\")"),
         Remedy::LongTexts => {
             "give the process more memory (memory_limit=, or a container's limit), or drop the long texts in the schema. Nothing was written".into()
         }
@@ -77,7 +77,7 @@ pub(super) fn describe(remedy: &Remedy) -> String {
         Remedy::Vectors => "give a vector for each name in the expression".into(),
         Remedy::VectorColumn => "check the spelling of the column".into(),
         Remedy::WeakPassphrase => "weak_passphrase=True, if you mean it".into(),
-        Remedy::Work { least } => format!("a key that takes {least} or more to open"),
+        Remedy::Work { least } => format!("opens_in=\"{least}\", or more"),
         Remedy::Workload { of } => {
             let replace = if *of == Subject::Table { ", replace=True" } else { "" };
             format!("encrypt(..., workload=\"queries.sql\"{replace}), with this query in queries.sql")

@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, VisitorMut};
 
 use crate::fetch::conjuncts;
 use crate::filter::{Code, decide};
 use crate::propose::reads::is_condition;
 use crate::schema::{Protection, Schema};
 use crate::sql::functions::has_aggregate;
+use crate::sql::walk::walk_mut;
 use crate::sql::{Query, bare, column_name, columns_of, shown};
 
 /// The conditions that are to be derived, as SQL, each as small as flags of values allow.
@@ -30,7 +31,7 @@ pub(super) fn lacking(schema: &Schema, codes: &[Code], query: &Query) -> Vec<Str
     let mut finder = Finder { is_hidden: &is_hidden, keys, found };
     let rest = Query { filter: None, ..query.clone() };
     for expr in rest.expressions() {
-        let _ = VisitMut::visit(&mut expr.clone(), &mut finder);
+        let _ = walk_mut(&mut expr.clone(), &mut finder);
     }
     finder.found.iter().map(|condition| shown(bare(condition))).collect()
 }

@@ -4,17 +4,18 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
+use sqlparser::ast::{Expr, Value, VisitorMut};
 
 use crate::aggregates::{Aggregate, FromSums, MomentFunction};
 use crate::sql::functions::{self, Call};
+use crate::sql::walk::walk_mut;
 use crate::sql::{Query, bare, column_name, columns_of, shown};
 
 /// The expressions that a query adds up, as SQL, each as it stands and within CASE; `None` for a query that takes other sums of them, such as squares.
 pub(super) fn summed(query: &Query) -> Option<BTreeSet<String>> {
     let mut finder = Finder { found: BTreeSet::new(), takes_others: false };
     for expr in query.expressions() {
-        let _ = VisitMut::visit(&mut expr.clone(), &mut finder);
+        let _ = walk_mut(&mut expr.clone(), &mut finder);
     }
     (!finder.takes_others).then_some(finder.found)
 }

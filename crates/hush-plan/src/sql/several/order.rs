@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Ident, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, VisitorMut,
-    visit_expressions,
 };
 
 use super::super::shown::marked;
@@ -16,6 +15,7 @@ use super::super::{bare, statement};
 use super::selects::factors;
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::{Protection, Schema};
+use crate::sql::walk::each_expression;
 
 /// Settles the names of every ORDER BY.
 pub(super) struct Orders<'a> {
@@ -141,7 +141,7 @@ fn captured(select: &Select, keys: &[OrderByExpr], inputs: Option<&BTreeSet<Stri
     let is_column = |name: &String| inputs.is_none_or(|inputs| inputs.contains(name));
     let mut found = BTreeSet::new();
     for key in keys.iter().filter(|key| !matches!(bare(&key.expr), Expr::Identifier(_) | Expr::Value(_))) {
-        let _ = visit_expressions(&key.expr, |part| {
+        each_expression(&key.expr, |part| {
             let name = match part {
                 Expr::Identifier(column) => Some(&column.value),
                 Expr::CompoundIdentifier(parts) => parts.last().map(|column| &column.value),
@@ -157,7 +157,6 @@ fn captured(select: &Select, keys: &[OrderByExpr], inputs: Option<&BTreeSet<Stri
             {
                 found.insert(name.clone());
             }
-            ControlFlow::<()>::Continue(())
         });
     }
     found

@@ -7,14 +7,15 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Value, VisitMut, VisitorMut,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Value, VisitorMut,
 };
 
 use super::super::{bare, functions};
+use crate::sql::walk::walk_mut;
 
 /// Rewrites the quotients of an output, of HAVING or of ORDER BY, in a query with these keys.
 pub(super) fn divide_as_doubles(expr: &mut Expr, keys: &[Expr]) {
-    let _ = VisitMut::visit(expr, &mut Quotients { keys, opaque: Vec::new(), queries: 0 });
+    let _ = walk_mut(expr, &mut Quotients { keys, opaque: Vec::new(), queries: 0 });
 }
 
 struct Quotients<'a> {

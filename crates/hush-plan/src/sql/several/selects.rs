@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, ObjectName, ObjectNamePart, OrderByKind, Query,
     Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 
 use super::super::{bare, output, statement};
@@ -15,6 +15,7 @@ use super::quotients::divide_as_doubles;
 use super::spelling::constraint;
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::{Protection, Schema};
+use crate::sql::walk::walk_mut;
 
 pub(super) struct Selects<'a> {
     schemas: &'a [&'a Schema],
@@ -357,7 +358,7 @@ fn default_name(expr: &Expr) -> Option<String> {
         return None;
     }
     let mut copy = expr.clone();
-    let _ = VisitMut::visit(&mut copy, &mut Unqualified);
+    let _ = walk_mut(&mut copy, &mut Unqualified);
     Some(output::default_name(&copy))
 }
 

@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    SelectItemQualifiedWildcardKind, TableAlias, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use crate::schema::Schema;
+use crate::sql::walk::walk_mut;
 
 /// The names of a query.
 pub(super) struct Spelling(BTreeSet<String>);
@@ -29,7 +30,7 @@ impl Spelling {
                 names.insert(ident.value.clone());
             }
         };
-        let _ = VisitMut::visit(query, &mut Aliases(&mut gather));
+        let _ = walk_mut(query, &mut Aliases(&mut gather));
         Self(names)
     }
 
@@ -49,8 +50,8 @@ impl Spelling {
 /// Spells the names that stand outside of expressions.
 pub(super) fn respell_aliases(query: &mut Query, spelling: &Spelling) {
     let mut spell = |ident: &mut Ident| spelling.spell(ident);
-    let _ = VisitMut::visit(query, &mut Aliases(&mut spell));
-    let _ = VisitMut::visit(query, &mut Named(spelling));
+    let _ = walk_mut(query, &mut Aliases(&mut spell));
+    let _ = walk_mut(query, &mut Named(spelling));
 }
 
 /// Calls a function for every name that a query gives.
