@@ -45,7 +45,7 @@ ALLOWED = {
     "hush-edge": SCHEMES | TABLES | {"hush-encode", "hush-remote", "hush-system", "hush-terminal"},
     "hush-client": SCHEMES | TABLES | {"hush-circuits", "hush-edge", "hush-encode", "hush-exec", "hush-expr", "hush-keys", "hush-protocol", "hush-remote", "hush-system", "hush-tfhe"},
     "hush": {"hush-client", "hush-edge", "hush-plan", "hush-system", "hush-table", "hush-worker"},
-    "hush-bench": SCHEMES | {"hush", "hush-circuits", "hush-keys", "hush-system", "hush-terminal", "hush-tfhe"},
+    "hush-bench": SCHEMES | {"hush", "hush-circuits", "hush-expr", "hush-keys", "hush-system", "hush-terminal", "hush-tfhe"},
     "hush-cli": {"hush", "hush-edge", "hush-system", "hush-terminal"},
     "hush-testkit": set(),
     "hush-py": {"hush", "hush-py-worker"},

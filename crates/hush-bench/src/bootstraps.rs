@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bootstrappings of TFHE: look-ups, gates, selectors, and integers in digits, alone and in batches.
+//! Bootstrappings of TFHE: look-ups, gates, selectors, integers in digits, and the way into digits from slots, alone and in batches.
+
+mod from_slots;
 
 use std::time::Instant;
 
@@ -105,6 +107,7 @@ pub fn run(options: &Options) -> Result<Vec<Case>, BenchError> {
             }
             cases.push(integer_case(options, &integers, &format!("{name}, {bits} bits"), *bits, steps)?);
         }
+        cases.push(from_slots::from_slots_case(options, &integers, *bits)?);
     }
     if let Some(adapter) = adapter {
         let bits = options.bits.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
@@ -327,7 +330,7 @@ pub fn text(options: &Options, cases: &[Case]) -> String {
         "Bootstraps: TFHE, {} threads, seed {}\n\n{}\n\
          Alone and in fours: one thread; in batches: four for each of {} threads, times for one of them.\n\
          Wrong: a bound on the chance that one bootstrapping gives another result. Integers: {}; gates: {}; wide look-ups: {}.\n\
-         Times: medians of {}, of the server; for integers from bytes to bytes.{peer}",
+         Times: medians of {}, of the server; for integers from bytes to bytes; from slots without what was computed there.{peer}",
         options.threads,
         options.seed,
         align(&lines),
@@ -347,7 +350,7 @@ mod tests {
     fn results_are_exact() {
         let mut options = Options { bits: vec![8], seed: 7, repeat: 1, threads: 1, beside: None };
         let mut cases = run(&options).unwrap();
-        assert!(wrong(&cases) == 0 && cases.len() == 18, "{cases:?}");
+        assert!(wrong(&cases) == 0 && cases.len() == 19, "{cases:?}");
         let alone = text(&options, &cases);
         assert!(alone.contains("order, 8 bits") && alone.contains("wide look-up of 13 bits"), "{alone}");
         assert!(!alone.contains("tfhe-rs"), "{alone}");

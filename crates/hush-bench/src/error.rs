@@ -25,6 +25,12 @@ pub enum BenchError {
     /// A circuit refused.
     #[error(transparent)]
     Circuit(#[from] hush_circuits::CircuitError),
+    /// No circuit for an expression.
+    #[error(transparent)]
+    Plan(#[from] hush_circuits::program::ProgramError),
+    /// A server's half of a circuit refused.
+    #[error(transparent)]
+    Serve(#[from] hush_circuits::program::ServeError),
     /// A ciphertext without values.
     #[error("internal: a ciphertext without values")]
     Empty,

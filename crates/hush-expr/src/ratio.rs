@@ -191,6 +191,12 @@ impl Ratio {
     }
 }
 
+impl From<u64> for Ratio {
+    fn from(integer: u64) -> Self {
+        Self::from(BigInt::from(integer))
+    }
+}
+
 impl From<BigInt> for Ratio {
     fn from(numerator: BigInt) -> Self {
         Self { numerator, denominator: BigInt::one() }
