@@ -345,10 +345,10 @@ def test_the_life_of_a_table(hush, table, tmp_path, key):
     for change in (["compact"], ["rotate"], ["alter", "--rename", "size=length"]):
         hush(*change[:1], "T", *change[1:], *key)
         names = {"size": "length"} if "--rename" in change else {}
-        for query, rows in zip(QUESTIONS, before, strict=True):
+        for query, expected in zip(QUESTIONS, before, strict=True):
             for old, new in names.items():
-                query, rows = query.replace(old, new), rows.replace(old, new)
-            assert by_filter(hush, query, key) in (None, rows), (change, query)
+                query, expected = query.replace(old, new), expected.replace(old, new)
+            assert by_filter(hush, query, key) in (None, expected), (change, query)
 
 
 def test_keys_make_answers_smaller(hush, tmp_path, key):
