@@ -145,7 +145,8 @@ def same_by_ranks(hush, query, key):
 @pytest.fixture(params=["plain", "keys"])
 def table(request, hush, tmp_path, key):
     """Three chunks of rows."""
-    (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("[columns.key]", {"plain": "", "keys": "answer_keys = true\n"}[request.param] + "[columns.key]", 1), encoding="utf-8")
+    keys = "answer_keys = true\n" if request.param == "keys" else ""
+    (tmp_path / "t.schema.toml").write_text(SCHEMA.replace("[columns.key]", keys + "[columns.key]", 1), encoding="utf-8")
     write(tmp_path / "t.csv", rows(random.Random(11), ROWS))
     hush("encrypt", "t.csv", "-o", "T", *key)
     return tmp_path / "T"

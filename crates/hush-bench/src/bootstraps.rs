@@ -353,6 +353,10 @@ mod tests {
         assert!(wrong(&cases) == 0 && cases.len() == 19, "{cases:?}");
         let alone = text(&options, &cases);
         assert!(alone.contains("order, 8 bits") && alone.contains("wide look-up of 13 bits"), "{alone}");
+        assert!(alone.contains("from slots to digits, 8 bits"), "{alone}");
+        // One of many bootstrappings is no more certain than one alone.
+        let of_digits = |case: &&Case| case.params == INTEGERS.name();
+        assert!(cases.iter().filter(of_digits).all(|case| case.chance_log2 >= INTEGERS.failure_log2()));
         assert!(!alone.contains("tfhe-rs"), "{alone}");
         // Beside a library that takes twice as long for one operation, and has no other.
         options.beside = Some(Tools { go: String::new(), cargo: String::new(), build: None });

@@ -21,8 +21,8 @@ use num_bigint::BigInt;
 use crate::bridge::Bridge;
 use crate::program::{ProgramError, Vector};
 
-use build::Builder;
-use sum::Value;
+use build::{Builder, Finished};
+use sum::{Bounds, Value, digits_up_to};
 
 /// A program with what the owner needs to know about it.
 #[derive(Clone, Debug)]
@@ -33,9 +33,11 @@ pub struct GatePlan {
     unit: Ratio,
     constant: Ratio,
     is_mean: bool,
+    /// Between which integers that of an element is, both included.
+    bounds: Bounds,
 }
 
-/// A value that comes from slots, as an integer from 0 on: [`crate::bridge`].
+/// A value that a server has in digits already, as an integer from 0 on: from slots ([`crate::bridge`]), or a sum over elements of another program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bridged {
     /// The value that 1 stands for, beyond the offset.
@@ -56,10 +58,28 @@ impl Bridged {
         let factor = &of(low + 1) - &offset;
         Self { factor, offset, most: bridge.most().clone() }
     }
+
+    /// What a program gives that adds up so many elements, with [`GatePlan::least`] taken away.
+    pub fn of_sum(plan: &GatePlan, length: usize) -> Self {
+        let offset = plan.value(&plan.least(length), length);
+        let factor = &plan.value(&(plan.least(length) + 1), length) - &offset;
+        let Bounds { low, high } = &plan.bounds;
+        Self { factor, offset, most: (high - low) * length.max(1) }
+    }
+
+    /// Bits that hold it.
+    pub fn bits(&self) -> u32 {
+        self.most.bits().max(1) as u32
+    }
+
+    /// Digits that hold it.
+    pub fn digits(&self) -> usize {
+        digits_up_to(&self.most).0
+    }
 }
 
 impl GatePlan {
-    /// The program of an expression on vectors of so many values, in the order of [`Expression::names`]: the last names are those of values from slots, which the program has as vectors behind the others.
+    /// The program of an expression on vectors of so many values, in the order of [`Expression::names`]: the last names are those of values that are in digits already, which the program has as vectors behind the others.
     ///
     /// # Errors
     /// [`ProgramError::Expression`]; [`ProgramError::WideInteger`] for integers of more than 64 bits on the way; [`ProgramError::Approximate`] for vectors that are approximate by their
@@ -75,18 +95,26 @@ impl GatePlan {
         expression.expect_whole_functions()?;
         let mut builder = Builder::new((vectors, bridged), true);
         let mut result = expression.fold(&mut builder)?;
-        if let Value::Constant(_) = result {
+        let mut decided = None;
+        if let Value::Constant(number) = result {
             // Bounds decide all of it. That is what an evaluation is to find out.
+            decided = Some(number);
             builder = Builder::new((vectors, bridged), false);
             result = expression.fold(&mut builder)?;
         }
         let Value::Sum(sum) = result else { return Err(hush_expr::ExprError::Constant.into()) };
         let function = expression.function();
-        let (steps, digits, is_signed) = builder.finish(&sum, if function.is_some() { length } else { 1 })?;
+        let Finished { steps, digits, is_signed, mut bounds } =
+            builder.finish(&sum, if function.is_some() { length } else { 1 })?;
         let program = Program::new(digits, is_signed, steps, function.is_some())?;
         let units = vectors.iter().map(|vector| vector.unit.clone()).collect();
         let is_mean = function == Some(Function::Mean);
-        Ok(Self { program, units, unit: sum.output_unit(), constant: sum.constant(), is_mean })
+        let (unit, constant) = (sum.output_unit(), sum.constant());
+        let in_units = |number: &Ratio| (&(number - &constant) * &unit.recip()?).to_integer().cloned();
+        if let Some(only) = decided.as_ref().and_then(in_units) {
+            bounds = Bounds { low: only.clone(), high: only };
+        }
+        Ok(Self { program, units, unit, constant, is_mean, bounds })
     }
 
     /// The program.
@@ -100,9 +128,18 @@ impl GatePlan {
         i128::try_from((value * &inverse).to_integer()?.clone()).ok()
     }
 
+    /// The least integer that the sum over `length` elements may be.
+    pub fn least(&self, length: usize) -> BigInt {
+        &self.bounds.low * length.max(1)
+    }
+
     /// The result that an integer stands for: of one element, or of the sum over `length` elements.
     pub fn result(&self, integer: i128, length: usize) -> Ratio {
-        let scaled = &Ratio::from(BigInt::from(integer)) * &self.unit;
+        self.value(&integer.into(), length)
+    }
+
+    fn value(&self, integer: &BigInt, length: usize) -> Ratio {
+        let scaled = &Ratio::from(integer.clone()) * &self.unit;
         if !self.program.is_summed() {
             return &scaled + &self.constant;
         }

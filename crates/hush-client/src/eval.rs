@@ -6,6 +6,8 @@
 //!   vectors ─ ranges ─▶ plan (scheme, parameters, circuit) ─▶ keys, encrypt ─▶ Lane::serve ─▶ decrypt, join, factor ─▶ result
 //! ```
 
+mod blocks;
+mod division;
 mod error;
 mod gates;
 mod slots;
@@ -99,6 +101,8 @@ pub struct EvalAccount {
     pub integers: Option<IntegerAccount>,
     /// Pieces that are computed in slots before they come into digits, in TFHE.
     pub pieces: Vec<PieceAccount>,
+    /// Sums over elements that stay in digits on the server, in TFHE.
+    pub sums: Vec<SumAccount>,
     /// Bootstrappings of slots, if there are any.
     pub bootstraps: Option<BootstrapAccount>,
     /// Bits between a bound and its limit, in the tightest step; in TFHE between the chance of a wrong digit and 2^-128.
@@ -159,6 +163,17 @@ pub struct PieceAccount {
     pub results: usize,
     /// Bits of each.
     pub bits: u32,
+}
+
+/// A sum over elements of what is compared or chosen, that another part of the expression reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SumAccount {
+    /// It, as it was understood.
+    pub expression: String,
+    /// Bits of it.
+    pub bits: u32,
+    /// Bootstrappings of it, which are counted in [`IntegerAccount::bootstraps`] too.
+    pub bootstraps: u64,
 }
 
 /// Bootstrappings of ciphertexts in CKKS.
@@ -520,6 +535,7 @@ fn describe(expression: &Expression, plan: &Plan, length: usize) -> EvalAccount 
         products: circuit.product_count(),
         integers: None,
         pieces: Vec::new(),
+        sums: Vec::new(),
         bootstraps: bootstraps(plan),
         margin_bits: plan.margin_bits(),
         failure_log2: plan.failure_log2(),

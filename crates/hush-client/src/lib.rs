@@ -109,7 +109,7 @@ pub use devices::{
 pub use error::{ClientError, ErrorKind, Unfinished};
 pub use eval::{
     BootstrapAccount, EvalAccount, EvalError, EvalOptions, EvalScheme, Evaluation, IntegerAccount, Numbers,
-    PieceAccount, PlacedBootstrap, SchemeKind, VectorSource, evaluate_expression,
+    PieceAccount, PlacedBootstrap, SchemeKind, SumAccount, VectorSource, evaluate_expression,
 };
 pub use explain::{Analysis, EXPLAIN_FORMAT, Explanation, Measured};
 pub use fit::{DeviceFit, fit_to_device};

@@ -165,7 +165,7 @@ impl ExprError {
     pub fn ways_out(&self) -> &'static str {
         match self {
             Self::Aggregate { .. } => {
-                "leave --scheme out: functions may stand inside comparisons and sums then, but not what they are of; or evaluate the parts one by one and combine the results; or --scheme ckks for sums and products"
+                "of exact vectors leave --scheme and --precision out: functions may stand anywhere then, but not be of the states of a repetition around them; of others --scheme ckks has them in sums and products; or evaluate the parts one by one and combine the results"
             }
             Self::Arguments { .. } | Self::Function { .. } => {
                 "sum(x), mean(x) and dot(x, y) of whole vectors; min(x, y), max(x, y, z), if(x > 0, y, z); lookup(x, 5, 2, 7); repeat(8, z := x, z^2/2 + x)"

@@ -32,12 +32,13 @@ mod logic;
 mod parse;
 mod ratio;
 mod real;
+mod shared;
 mod step;
 mod tree;
 mod value;
 
 pub use circuit::{Aggregate, Circuit, Reading};
-pub use cut::{Cut, Parts};
+pub use cut::{Cut, Parts, Piece};
 pub use error::ExprError;
 pub use expression::Expression;
 pub use fold::Fold;

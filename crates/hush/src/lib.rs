@@ -47,7 +47,7 @@ pub use hush_client::{
     NewPassphrase, Numbers, Outcome, OwnedTable, OwnerKey, Passphrase, Phases, PieceAccount, Pins, Policy,
     PreparedQuery, Present, PrivateHalf, ProfileInUse, Progress, Proposal, PurgeReport, Pushed, Rehearsal,
     RehearsalOptions, RejectedDelivery, Revoked, RotateOptions, RotateReport, RotateWay, SchemeKind,
-    ScoreRequest, SecurityLine, Silent, Statement, StoredBytes, TableAnswer, TableDecryption,
+    ScoreRequest, SecurityLine, Silent, Statement, StoredBytes, SumAccount, TableAnswer, TableDecryption,
     TableExplanation, TablePlace, Tree, TreeSize, UnusedProfile, UpdateOptions, UpdateReport, VectorSource,
     Verified, VersionChange, Which, WorkFactor, WorkloadAdvice, harden_process, peak_resident_bytes,
     profile_path, schema_path,

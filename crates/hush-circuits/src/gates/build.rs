@@ -10,7 +10,7 @@ use num_integer::Integer as _;
 use num_traits::{One, Signed, Zero};
 
 use super::Bridged;
-use super::sum::{Bounds, Sum, Value, common_unit, in_common_unit, truth_value};
+use super::sum::{Bounds, Sum, Value, common_unit, digits_up_to, in_common_unit, truth_value};
 use super::used::used;
 use crate::program::{ProgramError, Vector};
 
@@ -22,7 +22,7 @@ const MAX_BOUND_BITS: u64 = 96;
 /// Steps made so far.
 pub(super) struct Builder<'a> {
     vectors: &'a [Vector],
-    /// Values from slots, named behind the vectors.
+    /// Values that are in digits already, named behind the vectors.
     bridged: &'a [Bridged],
     steps: Vec<Step>,
     bounds: Vec<Bounds>,
@@ -30,6 +30,18 @@ pub(super) struct Builder<'a> {
     places: HashMap<Step, usize>,
     /// Whether comparisons that bounds decide are no steps.
     decides: bool,
+}
+
+/// The steps of a program with what holds their integers.
+pub(super) struct Finished {
+    /// That of the result is the last.
+    pub(super) steps: Vec<Step>,
+    /// Digits of integers that hold all of them.
+    pub(super) digits: usize,
+    /// Whether some are negative.
+    pub(super) is_signed: bool,
+    /// Those of the result, of one element.
+    pub(super) bounds: Bounds,
 }
 
 type Folded = Result<Value, ProgramError>;
@@ -40,19 +52,15 @@ impl<'a> Builder<'a> {
         Self { vectors, bridged, steps, bounds, is_bit, places: HashMap::new(), decides }
     }
 
-    /// The steps with that of the result at the end, digits of integers that hold all of them, and whether some are negative. The result may be a sum over elements.
-    pub(super) fn finish(
-        mut self,
-        sum: &Sum,
-        elements: usize,
-    ) -> Result<(Vec<Step>, usize, bool), ProgramError> {
+    /// The program of a result, which may be a sum over elements.
+    pub(super) fn finish(mut self, sum: &Sum, elements: usize) -> Result<Finished, ProgramError> {
         let divisor = sum.common_factor();
         let terms = sum.terms.iter().map(|(step, factor)| (*step, factor / &divisor)).collect();
         let output = Sum { unit: Ratio::one(), constant: BigInt::zero(), terms };
         let last = self.step_of(&output)?;
         let bounds = self.bounds[last].clone();
         let elements = BigInt::from(elements.max(1));
-        self.bounds.push(Bounds { low: bounds.low * &elements, high: bounds.high * elements });
+        self.bounds.push(Bounds { low: &bounds.low * &elements, high: &bounds.high * elements });
         // A step whose bounds leave a constant out may still name it.
         let constants = self.steps.iter().flat_map(Step::constants);
         let constants = constants.map(|constant| Bounds { low: constant.into(), high: constant.into() });
@@ -75,7 +83,7 @@ impl<'a> Builder<'a> {
             }
         }
         debug_assert_eq!(last + 1, steps.len());
-        Ok((steps, digits, is_signed))
+        Ok(Finished { steps, digits, is_signed, bounds })
     }
 
     fn push(&mut self, step: Step, bounds: Bounds, is_bit: bool) -> Result<usize, ProgramError> {
@@ -403,6 +411,9 @@ impl Fold for Builder<'_> {
     fn name(&mut self, index: usize) -> Folded {
         if let Some(bridged) = index.checked_sub(self.vectors.len()).and_then(|place| self.bridged.get(place))
         {
+            if self.decides && bridged.most.is_zero() {
+                return Ok(Value::Constant(bridged.offset.clone()));
+            }
             let (digits, last) = digits_up_to(&bridged.most);
             let step = Step::Input { vector: index, digits, last };
             let bounds = Bounds { low: BigInt::zero(), high: bridged.most.clone() };
@@ -580,13 +591,6 @@ impl Fold for Builder<'_> {
             Err(bit) => self.chosen(bit, then, otherwise),
         }
     }
-}
-
-/// Digits of numbers up to one, and the largest value of the last of them.
-fn digits_up_to(most: &BigInt) -> (usize, u64) {
-    let digits = (most.bits().div_ceil(2) as usize).max(1);
-    let last = (most >> (2 * (digits - 1))).try_into().unwrap_or(3_u64);
-    (digits, last.clamp(1, 3))
 }
 
 #[cfg(test)]

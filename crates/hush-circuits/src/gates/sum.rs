@@ -129,3 +129,10 @@ impl Value {
 pub(super) fn truth_value(holds: bool) -> Value {
     Value::Constant(if holds { Ratio::one() } else { Ratio::zero() })
 }
+
+/// Digits of numbers up to one, and the largest value of the last of them.
+pub(super) fn digits_up_to(most: &BigInt) -> (usize, u64) {
+    let digits = (most.bits().div_ceil(2) as usize).max(1);
+    let last = (most >> (2 * (digits - 1))).try_into().unwrap_or(3_u64);
+    (digits, last.clamp(1, 3))
+}

@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use hush::{
-    BootstrapAccount, Error, EvalAccount, EvalOptions, EvalScheme, PieceAccount, SchemeKind, VectorSource,
-    Verified,
+    BootstrapAccount, Error, EvalAccount, EvalOptions, EvalScheme, PieceAccount, SchemeKind, SumAccount,
+    VectorSource, Verified,
 };
 use serde_json::{Value, json};
 
@@ -94,6 +94,9 @@ fn summary(account: &EvalAccount, wall: f64) -> String {
     if !account.pieces.is_empty() {
         lines.push(("Slots", account.pieces.iter().map(piece).collect::<Vec<_>>().join("; ")));
     }
+    if !account.sums.is_empty() {
+        lines.push(("Sums", account.sums.iter().map(sum).collect::<Vec<_>>().join("; ")));
+    }
     if let Some(bootstraps) = &account.bootstraps {
         lines.push(("Bootstrap", bootstrapped(bootstraps)));
     }
@@ -158,6 +161,19 @@ fn piece(piece: &PieceAccount) -> String {
         "{} in {scheme}, N={degree} log q={log_q:.0}: {} integer{integers} of {bits} bit{of_bits}, then in digits",
         visible(&piece.expression),
         grouped(*results as u64)
+    )
+}
+
+/// A sum that stays in digits: `sum(x > 3): 4 bits, 20 bootstrappings, stays encrypted on the server`.
+fn sum(sum: &SumAccount) -> String {
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    format!(
+        "{}: {} bit{}, {} bootstrapping{}, stays encrypted on the server",
+        visible(&sum.expression),
+        sum.bits,
+        plural(u64::from(sum.bits)),
+        grouped(sum.bootstraps),
+        plural(sum.bootstraps)
     )
 }
 
@@ -228,6 +244,11 @@ fn to_json(account: &EvalAccount) -> Value {
             "depth": piece.depth,
             "results": piece.results,
             "bits": piece.bits,
+        })).collect::<Vec<_>>(),
+        "sums": account.sums.iter().map(|sum| json!({
+            "expression": sum.expression,
+            "bits": sum.bits,
+            "bootstraps": sum.bootstraps,
         })).collect::<Vec<_>>(),
         "bootstraps": account.bootstraps.as_ref().map(|bootstraps| json!({
             "set": bootstraps.set,

@@ -2,12 +2,16 @@
 //! Expressions with comparisons, conditions and choices: integers in encrypted digits. The server's half takes and gives bytes, and has no secret.
 //!
 //! ```text
-//!   vectors ─ ranges ─▶ program ─▶ keys ─▶ block by block: encrypt digits, Program::serve, decrypt ─▶ unit, constant ─▶ result
-//!                         ▲
-//!                pieces in slots, brought into digits (slots)
+//!   vectors ─ ranges ─▶ division ─▶ keys ─▶ pieces: in slots (slots), or sums in digits (blocks), which stay on the server
+//!                                            │
+//!                                            ▼
+//!                                   block by block: encrypt digits, Program::serve_sent, decrypt ─▶ unit, constant ─▶ result
 //! ```
 
+use std::ops::Range;
+
 use arrow::record_batch::RecordBatch;
+use hush_circuits::bridge::Bridge;
 use hush_circuits::gates::GatePlan;
 use hush_expr::{Expression, Ratio};
 use hush_keys::TfheSecret;
@@ -16,20 +20,18 @@ use hush_plan::report::Leakage;
 use hush_ring::Wiped;
 use hush_system::memory::peak_resident_bytes;
 use hush_tfhe::integer::{Program, Sent};
-use hush_tfhe::{KeyParts, ServerKey, TfheError};
+use hush_tfhe::{KeyParts, Lwe, ServerKey};
 use rayon::ThreadPool;
 use zeroize::Zeroizing;
 
-use super::slots::{Crossing, Division, Piece, context, failed};
+use super::blocks::{Blocks, Sum};
+use super::division::{Cost, Division, Piece, Place};
+use super::slots::{Crossing, InSlots, context, failed};
 use super::vectors::Column;
 use super::{EvalAccount, EvalError, EvalOptions, Evaluation, IntegerAccount, array_of, verify};
 use crate::account::{Moved, Phases};
 use crate::error::ClientError;
 
-/// Most elements that are evaluated together.
-const MAX_BLOCK: u64 = 128;
-/// Ciphertexts of a block, of 16 KB each: a quarter of a gigabyte, and about twice as much while they are looked up.
-const MAX_HELD: u64 = 1 << 14;
 /// Bootstrappings of one evaluation: hours.
 const MAX_BOOTSTRAPS: u64 = 1 << 22;
 
@@ -46,30 +48,14 @@ pub(super) fn evaluate(
         .time("plan", || pool.install(|| Division::of(expression, &vectors, length)))
         .map_err(EvalError::from)?;
     let plan = &division.digits;
-    // Where all elements have one result, it is found once.
-    let elements =
-        if expression.function().is_none() && expression.is_one_value() { length.min(1) } else { length };
-    let block = block_of(plan.program()).map_err(failed)?;
-    let of_program = cost(plan.program(), (elements, block)).map_err(failed)?;
-    let bootstraps = of_program.saturating_add(division.bridge_bootstraps(elements));
-    if bootstraps > MAX_BOOTSTRAPS {
-        return Err(
-            EvalError::Slow { found: bootstraps, limit: MAX_BOOTSTRAPS, each: "some milliseconds" }.into()
-        );
+    let cost = division.cost().map_err(EvalError::from)?;
+    if cost.bootstraps > MAX_BOOTSTRAPS {
+        let (found, limit) = (cost.bootstraps, MAX_BOOTSTRAPS);
+        return Err(EvalError::Slow { found, limit, each: "some milliseconds" }.into());
     }
-    let integers: Vec<Zeroizing<Vec<i128>>> =
-        (0..columns.len()).map(|vector| integers(plan, columns, vector)).collect::<Result<_, _>>()?;
-    let mut run = Run {
-        program: plan.program(),
-        integers: &integers,
-        pieces: &division.pieces,
-        columns,
-        phases,
-        key_bytes: 0,
-        moved: Moved::default(),
-        ciphertexts: 0,
-    };
-    let outputs = pool.install(|| run.outputs((elements, block)))?;
+    let account = describe(expression, &division, cost)?;
+    let mut run = Run { columns, phases, key_bytes: 0, moved: Moved::default(), ciphertexts: 0 };
+    let outputs = pool.install(|| run.outputs(&division))?;
     let Run { mut phases, moved, key_bytes, ciphertexts, .. } = run;
     let results: Vec<Ratio> = match plan.program().is_summed() {
         // A block gives the sum over its elements; that of all fits as well.
@@ -82,56 +68,54 @@ pub(super) fn evaluate(
     };
     let (array, is_rounded) = array_of(&results, false);
     let batch = RecordBatch::try_from_iter([("result", array)])?;
-    let rounds = plan.program().cost(elements.min(block)).map_err(failed)?.rounds + division.bridge_rounds();
-    let account = EvalAccount {
-        is_rounded,
-        key_bytes,
-        ciphertexts,
-        moved,
-        phases,
-        peak_bytes: peak_resident_bytes(),
-        verified,
-        ..describe(expression, &division, (length, elements), (bootstraps, rounds))
-    };
+    let peak_bytes = peak_resident_bytes();
+    let account =
+        EvalAccount { is_rounded, key_bytes, ciphertexts, moved, phases, peak_bytes, verified, ..account };
     Ok(Evaluation { batch, account })
 }
 
-/// A vector as integers of the program; nothing of one that only pieces in slots use, whose values may be wider.
-fn integers(plan: &GatePlan, columns: &[Column], vector: usize) -> Result<Zeroizing<Vec<i128>>, ClientError> {
-    let is_used = plan.program().inputs().any(|(used, _)| used == vector);
-    let values = columns.get(vector).filter(|_| is_used).map_or(&[][..], |column| &column.values);
-    let integer = |value: &Ratio| {
-        plan.encode(vector, value)
-            .ok_or(ClientError::Internal { what: "a value outside the range of its vector" })
-    };
-    let mut integers = Zeroizing::new(Vec::with_capacity(values.len()));
-    for value in values {
-        integers.push(integer(value)?);
+/// A program on digits, and what the owner sends for it.
+struct Work<'a> {
+    program: &'a Program,
+    /// Of each vector; nothing of one that the program does not read, whose values may be wider.
+    integers: Vec<Zeroizing<Vec<i128>>>,
+    blocks: Blocks,
+}
+
+impl<'a> Work<'a> {
+    fn new(plan: &'a GatePlan, columns: &[Column], elements: usize) -> Result<Self, ClientError> {
+        let program = plan.program();
+        let of_vector = |(vector, column): (usize, &Column)| {
+            let is_used = program.inputs().any(|(used, _)| used == vector);
+            let values = if is_used { &column.values[..] } else { &[] };
+            let mut integers = Zeroizing::new(Vec::with_capacity(values.len()));
+            for value in values {
+                let integer = plan.encode(vector, value);
+                let outside = ClientError::Internal { what: "a value outside the range of its vector" };
+                integers.push(integer.ok_or(outside)?);
+            }
+            Ok(integers)
+        };
+        let integers = columns.iter().enumerate().map(of_vector).collect::<Result<_, ClientError>>()?;
+        Ok(Self { program, integers, blocks: Blocks::of(program, elements).map_err(failed)? })
     }
-    Ok(integers)
+
+    /// The inputs that the owner sends: others are behind them.
+    fn own_inputs(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.program.inputs().filter(|(vector, _)| *vector < self.integers.len())
+    }
 }
 
-/// Elements of a block: one has no more ciphertexts than it sends and looks up.
-fn block_of(program: &Program) -> Result<usize, TfheError> {
-    let sent: usize = program.inputs().map(|(_, digits)| digits).sum();
-    let held = program.cost(1)?.bootstraps.saturating_add(sent as u64);
-    Ok((MAX_HELD / held.max(1)).clamp(1, MAX_BLOCK) as usize)
-}
-
-/// Bootstrappings of all blocks.
-fn cost(program: &Program, (length, block): (usize, usize)) -> Result<u64, TfheError> {
-    let of_block = |elements: usize| Ok::<_, TfheError>(program.cost(elements)?.bootstraps);
-    let whole = (length / block) as u64;
-    let of_whole = if whole > 0 { of_block(block)? } else { 0 };
-    Ok(of_whole.saturating_mul(whole).saturating_add(of_block(length % block)?))
+/// The owner's secret, and what the server has.
+struct Sides<'a> {
+    secret: TfheSecret,
+    server: ServerKey,
+    /// Results of pieces, by the vectors of programs that they are.
+    known: Vec<(usize, Crossing<'a>)>,
 }
 
 /// One evaluation.
 struct Run<'a> {
-    program: &'a Program,
-    /// Of each vector.
-    integers: &'a [Zeroizing<Vec<i128>>],
-    pieces: &'a [Piece],
     columns: &'a [Column],
     phases: Phases,
     key_bytes: u64,
@@ -141,7 +125,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Decrypted integers: one for each element, or one for each block.
-    fn outputs(&mut self, (length, block): (usize, usize)) -> Result<Vec<i128>, ClientError> {
+    fn outputs(&mut self, division: &'a Division) -> Result<Vec<i128>, ClientError> {
         let context = context()?;
         let (secret, keys) = self.phases.time("keys", || {
             let secret = TfheSecret::generate(&context)?;
@@ -151,86 +135,111 @@ impl<'a> Run<'a> {
         let server = self.phases.time("server", || KeyParts::decode(&context, &keys)).map_err(failed)?;
         self.key_bytes += keys.len() as u64;
         self.moved.up += keys.len() as u64;
-        let mut crossings = self.crossings(&secret)?;
+        let mut sides = Sides { secret, server, known: Vec::with_capacity(division.pieces.len()) };
+        for piece in &division.pieces {
+            let crossing = match &piece.place {
+                Place::Slots(bridge) => {
+                    let slots = self.in_slots(bridge, &sides.secret)?;
+                    match bridge.is_one_value() {
+                        true => {
+                            Crossing::One(self.phases.time("server", || slots.digits(&sides.server, 0..1))?)
+                        }
+                        false => Crossing::Slots(slots),
+                    }
+                }
+                Place::Digits(plan) => Crossing::One(self.sum(plan, division.length, &sides)?),
+            };
+            sides.known.push((piece.vector, crossing));
+        }
+        let work = Work::new(&division.digits, self.columns, division.elements)?;
         let mut outputs = Vec::new();
-        for first in (0..length).step_by(block) {
-            let elements = first..length.min(first + block);
-            outputs.extend(self.block(&secret, (&server, &mut crossings), elements)?);
+        for elements in work.blocks.iter() {
+            let (program, length) = (work.program, elements.len());
+            let serve = |sent: Vec<Sent<'_>>| program.serve_sent(&sides.server, length, sent).map_err(failed);
+            let answer = self.block(&work, &sides, elements, serve)?;
+            self.moved.down += answer.len() as u64;
+            let decrypt = || sides.secret.decrypt(program.answer_count(length), &answer);
+            let digits = self.phases.time("decrypt", decrypt)?;
+            outputs.extend(program.results(&digits));
         }
         Ok(outputs)
     }
 
-    /// Evaluates the pieces in slots.
-    fn crossings(&mut self, secret: &TfheSecret) -> Result<Vec<Crossing<'a>>, ClientError> {
-        let mut crossings = Vec::with_capacity(self.pieces.len());
-        for piece in self.pieces {
-            let plan = piece.bridge.plan();
-            let mut run = super::Run {
-                plan,
-                columns: self.columns,
-                length: plan.length(),
-                is_one_value: false,
-                phases: std::mem::take(&mut self.phases),
-                key_bytes: self.key_bytes,
-                moved: self.moved,
-            };
-            crossings.push(Crossing::new(piece, &mut run, secret)?);
-            (self.phases, self.key_bytes, self.moved) = (run.phases, run.key_bytes, run.moved);
-            self.ciphertexts += plan.lanes().len() * plan.circuit().used_inputs().len() * plan.block_count();
-        }
-        Ok(crossings)
+    /// Evaluates a piece in slots.
+    fn in_slots(&mut self, bridge: &'a Bridge, secret: &TfheSecret) -> Result<InSlots<'a>, ClientError> {
+        let plan = bridge.plan();
+        let mut run = super::Run {
+            plan,
+            columns: self.columns,
+            length: plan.length(),
+            is_one_value: false,
+            phases: std::mem::take(&mut self.phases),
+            key_bytes: self.key_bytes,
+            moved: self.moved,
+        };
+        let slots = InSlots::new(bridge, &mut run, secret)?;
+        (self.phases, self.key_bytes, self.moved) = (run.phases, run.key_bytes, run.moved);
+        self.ciphertexts += plan.lanes().len() * plan.circuit().used_inputs().len() * plan.block_count();
+        Ok(slots)
     }
 
-    fn block(
+    /// The digits of a sum over all elements, on the server.
+    fn sum(&mut self, plan: &GatePlan, length: usize, sides: &Sides<'_>) -> Result<Vec<Lwe>, ClientError> {
+        let work = Work::new(plan, self.columns, length)?;
+        let mut sum = Sum::new(plan, length);
+        for elements in work.blocks.iter() {
+            let count = elements.len();
+            let add =
+                |sent: Vec<Sent<'_>>| Ok(sum.add(&sides.server, count, sent).map_err(EvalError::from)?);
+            self.block(&work, sides, elements, add)?;
+        }
+        let digits = self.phases.time("server", || sum.digits(&sides.server));
+        Ok(digits.map_err(EvalError::from)?)
+    }
+
+    /// Encrypts what the owner has of some elements, and gives it to the server with what that has.
+    fn block<T>(
         &mut self,
-        secret: &TfheSecret,
-        (server, crossings): (&ServerKey, &mut [Crossing<'a>]),
-        elements: std::ops::Range<usize>,
-    ) -> Result<Vec<i128>, ClientError> {
-        let (program, length, vectors) = (self.program, elements.len(), self.columns.len());
+        work: &Work<'_>,
+        sides: &Sides<'_>,
+        elements: Range<usize>,
+        serve: impl FnOnce(Vec<Sent<'_>>) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        let secret = &sides.secret;
         let upload = |(vector, digits): (usize, usize)| {
-            let values =
-                self.integers.get(vector).and_then(|values| values.get(elements.clone())).unwrap_or_default();
+            let values = work.integers.get(vector).and_then(|values| values.get(elements.clone()));
+            let values = values.unwrap_or_default();
             let mut sent = Wiped::zeroed(digits * values.len());
             let all = values.iter().flat_map(|value| Program::digits_of(*value, digits));
             sent.iter_mut().zip(all).for_each(|(sent, digit)| *sent = digit);
             Ok::<_, ClientError>(secret.encrypt(&sent)?.encode(secret.context()))
         };
-        let uploads: Vec<Vec<u8>> = self
-            .phases
-            .time("encrypt", || own_inputs(program, vectors).map(upload).collect::<Result<_, _>>())?;
-        let answer = self.phases.time("server", || {
+        let uploads: Vec<Vec<u8>> =
+            self.phases.time("encrypt", || work.own_inputs().map(upload).collect::<Result<_, _>>())?;
+        self.moved.up += uploads.iter().map(|upload| upload.len() as u64).sum::<u64>();
+        self.ciphertexts += work.own_inputs().map(|(_, digits)| digits * elements.len()).sum::<usize>();
+        self.phases.time("server", || {
             let mut objects = uploads.iter();
-            let sent = program.inputs().map(|(vector, _)| {
-                match crossings.iter_mut().find(|crossing| crossing.vector() == vector) {
+            let sent = work.program.inputs().map(|(vector, _)| {
+                match sides.known.iter().find(|(place, _)| *place == vector) {
                     None => Ok(Sent::Object(objects.next().map_or(&[][..], |object| object))),
-                    Some(crossing) => Ok(Sent::Digits(crossing.digits(server, elements.clone())?)),
+                    Some((_, crossing)) => {
+                        Ok(Sent::Digits(crossing.digits(&sides.server, elements.clone())?))
+                    }
                 }
             });
-            let sent = sent.collect::<Result<Vec<_>, ClientError>>()?;
-            program.serve_sent(server, length, sent).map_err(failed)
-        })?;
-        self.moved.up += uploads.iter().map(|upload| upload.len() as u64).sum::<u64>();
-        self.moved.down += answer.len() as u64;
-        self.ciphertexts += own_inputs(program, vectors).map(|(_, digits)| digits * length).sum::<usize>();
-        let digits = self.phases.time("decrypt", || secret.decrypt(program.answer_count(length), &answer))?;
-        Ok(program.results(&digits))
+            serve(sent.collect::<Result<Vec<_>, ClientError>>()?)
+        })
     }
-}
-
-/// The inputs of a program that the owner sends: those from slots are behind them.
-fn own_inputs(program: &Program, vectors: usize) -> impl Iterator<Item = (usize, usize)> {
-    program.inputs().filter(move |(vector, _)| *vector < vectors)
 }
 
 fn describe(
     expression: &Expression,
     division: &Division,
-    (length, elements): (usize, usize),
-    (bootstraps, rounds): (u64, u64),
-) -> EvalAccount {
-    let program = division.digits.program();
-    let of_pieces = division.pieces.iter().flat_map(|piece| piece.bridge.plan().circuit().used_inputs());
+    Cost { bootstraps, rounds }: Cost,
+) -> Result<EvalAccount, EvalError> {
+    let (program, length) = (division.digits.program(), division.length);
+    let of_pieces = division.pieces.iter().flat_map(Piece::inputs);
     let mut used: Vec<usize> = program.inputs().map(|(vector, _)| vector).chain(of_pieces).collect();
     used.retain(|vector| *vector < expression.names().len());
     used.sort_unstable();
@@ -238,9 +247,9 @@ fn describe(
     let names = used.iter().filter_map(|vector| expression.names().get(*vector).cloned());
     let encrypted: Vec<String> = names.collect();
     let of_digits = INTEGERS.failure_log2() + (bootstraps.max(1) as f64).log2();
-    let failures = division.failures_log2(elements).into_iter().chain([of_digits]);
+    let failures = division.failures_log2().into_iter().chain([of_digits]);
     let failure_log2 = failures.map(f64::exp2).sum::<f64>().log2();
-    let pieces = division.accounts(elements);
+    let (pieces, sums) = (division.slot_accounts(), division.sum_accounts()?);
     let circuits = pieces.iter().map(|piece| format!("the circuit of {} in slots", piece.expression));
     let security_bits =
         pieces.iter().map(|piece| piece.security_bits).fold(INTEGERS.security_bits(), u32::min);
@@ -259,7 +268,7 @@ fn describe(
             "names, units and the constant that is added last".into(),
         ],
     };
-    EvalAccount {
+    Ok(EvalAccount {
         expression: expression.to_string(),
         encrypted,
         length,
@@ -278,6 +287,7 @@ fn describe(
             set: INTEGERS.name(),
         }),
         pieces,
+        sums,
         bootstraps: None,
         margin_bits: -128.0 - INTEGERS.failure_log2(),
         failure_log2,
@@ -290,30 +300,5 @@ fn describe(
         peak_bytes: None,
         verified: None,
         leakage,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use hush_tfhe::integer::Step;
-
-    use super::*;
-
-    /// Whatever a program looks up, a block of it fits in memory: wide products have few elements, comparisons many.
-    #[test]
-    fn blocks_hold_no_more_ciphertexts_than_memory() {
-        let input = |vector| Step::Input { vector, digits: 32, last: 3 };
-        let squared = |times: usize| {
-            let steps = std::iter::once(input(0)).chain((0..times).map(|place| Step::Product(place, place)));
-            Program::new(32, false, steps.collect(), false).unwrap()
-        };
-        for (times, most) in [(1, 32), (4, 8), (40, 1)] {
-            let (program, block) = (squared(times), block_of(&squared(times)).unwrap());
-            let held = program.cost(block).unwrap().bootstraps;
-            assert!(block <= most && (block == 1 || held <= MAX_HELD), "{times}: {block} elements, {held}");
-        }
-        let plain =
-            Program::new(4, false, vec![Step::Input { vector: 0, digits: 4, last: 3 }], false).unwrap();
-        assert_eq!(block_of(&plain).unwrap() as u64, MAX_BLOCK);
-    }
+    })
 }

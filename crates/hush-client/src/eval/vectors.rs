@@ -128,8 +128,7 @@ fn of_text(name: &str, text: &str) -> Result<Column, ClientError> {
     if let Some(path) = text.strip_prefix('@') {
         let failed = |source| ClientError::File { path: path.into(), source };
         let numbers = std::fs::read_to_string(path).map_err(failed)?;
-        let words = numbers.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
-        return Ok(Column::of_texts(name, words.map(Some), false)?);
+        return Ok(Column::of_texts(name, numbers.lines().flat_map(words), false)?);
     }
     // A number has no colon.
     if let Some((path, column)) = text.rsplit_once(':') {
@@ -142,6 +141,20 @@ fn of_text(name: &str, text: &str) -> Result<Column, ClientError> {
     Ok(Column::of_texts(name, text.split(',').map(Some), false)?)
 }
 
+/// The numbers of a line, between blanks or commas; `None` where a comma has none before it.
+fn words<'a>(line: &'a str) -> Vec<Option<&'a str>> {
+    let line = line.trim();
+    if line.is_empty() {
+        return Vec::new();
+    }
+    let fields = line.strip_suffix(',').unwrap_or(line).split(',');
+    let of_field = |field: &'a str| match field.trim() {
+        "" => vec![None],
+        _ => field.split_whitespace().map(Some).collect(),
+    };
+    fields.flat_map(of_field).collect()
+}
+
 fn of_source(name: &str, source: &Source, column: &str) -> Result<Column, ClientError> {
     let place = source.columns().iter().position(|known| known.name == column);
     let missing = || EvalError::NoColumn { name: name.to_owned(), column: column.to_owned() };
@@ -149,4 +162,25 @@ fn of_source(name: &str, source: &Source, column: &str) -> Result<Column, Client
     let is_float = source.columns()[place].declared == Some(Declared::Float);
     let cells = source.text_of(&[place])?.pop().unwrap_or_default();
     Ok(Column::of_texts(name, cells.iter().map(Option::as_deref), is_float)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_line_stand_between_blanks_or_commas() {
+        for (line, expected) in [
+            ("", &[][..]),
+            (" 1 2,3 , 4 ", &[Some("1"), Some("2"), Some("3"), Some("4")]),
+            // A comma may end a line. What is missing before one is not passed over.
+            ("1,2,", &[Some("1"), Some("2")]),
+            ("1,,3", &[Some("1"), None, Some("3")]),
+            (",1", &[None, Some("1")]),
+            ("1, ,", &[Some("1"), None]),
+            (",", &[None]),
+        ] {
+            assert_eq!(words(line), expected, "{line:?}");
+        }
+    }
 }

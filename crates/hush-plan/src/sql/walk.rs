@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Walks over the parser's syntax trees, made once for all visitors.
 //!
-//! The parser's own walk is generic: with each visitor the compiler makes the walks of all types of the tree anew. For thirty visitors that was
-//! three fifths of the code of this crate. Here the parser sees one type of visitor, which calls the others.
+//! The parser's own walk is generic: for each visitor the compiler makes the walk anew, through all types of the tree. For thirty visitors
+//! that was three fifths of the code of this crate. Here the parser sees one type of visitor, which calls the others.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;

@@ -315,6 +315,34 @@ impl Program {
         sent: Vec<Sent<'_>>,
     ) -> Result<Vec<u8>, TfheError> {
         let context = key.context();
+        let results = self.evaluated(key, length, sent)?;
+        let digits: Vec<Lwe> =
+            results.iter().flat_map(|integer| &integer.0).map(|digit| digit.to_lwe(context)).collect();
+        Ok(Answers(key.switch(&digits.iter().collect::<Vec<_>>())?).encode(context))
+    }
+
+    /// As [`Program::serve_sent`], for digits that stay on the server: those of each result, the lowest first, as [`Sent::Digits`] takes them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn digits_sent(
+        &self,
+        key: &ServerKey,
+        length: usize,
+        sent: Vec<Sent<'_>>,
+    ) -> Result<Vec<Vec<Lwe>>, TfheError> {
+        let results = Engine::new(Some(key)).cleaned(&self.evaluated(key, length, sent)?)?;
+        let of_result = |result: &Integer| result.0.iter().map(|digit| digit.to_lwe(key.context())).collect();
+        Ok(results.iter().map(of_result).collect())
+    }
+
+    fn evaluated(
+        &self,
+        key: &ServerKey,
+        length: usize,
+        sent: Vec<Sent<'_>>,
+    ) -> Result<Vec<Integer>, TfheError> {
+        let context = key.context();
         if context.set() != &INTEGERS {
             return Err(TfheError::Mixed { expected: INTEGERS.name() });
         }
@@ -342,10 +370,7 @@ impl Program {
             Ok(digits.into_iter().map(Some).collect())
         };
         let inputs = self.inputs().zip(sent).map(decode).collect::<Result<Vec<_>, TfheError>>()?;
-        let results = self.run(&mut Engine::new(Some(key)), inputs, length)?;
-        let digits: Vec<Lwe> =
-            results.iter().flat_map(|integer| &integer.0).map(|digit| digit.to_lwe(context)).collect();
-        Ok(Answers(key.switch(&digits.iter().collect::<Vec<_>>())?).encode(context))
+        self.run(&mut Engine::new(Some(key)), inputs, length)
     }
 
     fn run(

@@ -295,3 +295,51 @@ fn values_from_slots_are_what_their_integers_stand_for() {
         }
     }
 }
+
+/// Sums of programs are integers from 0 on, modulo what their digits hold, and other programs read them: of negative values, of fractions, of each other, and of what bounds decide.
+#[test]
+fn programs_read_sums_of_programs() {
+    let draw = &mut Draw::new();
+    let vectors = [vector("1", "-9", "6"), vector("0.25", "0", "5")];
+    for text in [
+        "sum(x > 3) > 1",
+        "x*(y > 2) - sum(x*(y > 2)) > x",
+        "mean(max(x, y))*2 - min(x, 3)",
+        "sum(if(sum(x > y) > 2, x, -y)) + 1/3",
+        "sum(x > 7) + y > 2",
+        "dot(x < y, x = 1)*mean(x > y) = y",
+        "sum(x > 100) + sum(y < 100)",
+    ] {
+        let whole = Expression::parse(text).unwrap();
+        let named = |name: &String| ["x", "y"].iter().position(|known| known == name).unwrap();
+        let places: Vec<usize> = whole.names().iter().map(named).collect();
+        let own: Vec<Vector> = places.iter().map(|place| vectors[*place].clone()).collect();
+        let Parts { outer, pieces } = whole.cut(Cut::Functions).unwrap();
+        for length in [1, 2, 7] {
+            let columns: Vec<Vec<Ratio>> =
+                own.iter().map(|vector| (0..length).map(|_| any_value(draw, vector)).collect()).collect();
+            let (mut bridged, mut known) = (Vec::new(), Vec::<i128>::new());
+            let of_element = |plan: &GatePlan, known: &[i128], element: usize| {
+                let own = columns.iter().enumerate();
+                let own = own.map(|(place, column)| plan.encode(place, &column[element]).unwrap());
+                plan.program().value(&own.chain(known.iter().copied()).collect::<Vec<_>>())
+            };
+            for piece in &pieces {
+                let plan = GatePlan::of(piece.expression(), (&own, &bridged), length).unwrap();
+                let value = Bridged::of_sum(&plan, length);
+                let sum: i128 = (0..length).map(|element| of_element(&plan, &known, element)).sum();
+                let rest = BigInt::from(sum) - plan.least(length);
+                assert!(BigInt::from(0) <= rest && rest <= value.most, "{text}: {rest} of {}", value.most);
+                // Digits that hold it are some of the program's.
+                assert!(value.digits() <= plan.program().digits(), "{text}");
+                known.push(i128::try_from(rest).unwrap());
+                bridged.push(value);
+            }
+            let plan = GatePlan::of(&outer, (&own, &bridged), length).unwrap();
+            let found: Vec<Ratio> =
+                (0..length).map(|element| plan.result(of_element(&plan, &known, element), 1)).collect();
+            let columns: Vec<&[Ratio]> = columns.iter().map(|column| &column[..]).collect();
+            assert_eq!(found, whole.values(&columns).unwrap(), "{text} of {length}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Dates as days and timestamps as microseconds since 1970-01-01 (UTC), in the proleptic Gregorian calendar.
+//!
+//! What reads a cell is `#[inline]`: it is compiled with the loops over cells, which are optimised for speed, where this crate is for size.
 
 use super::{DATE_BOUNDS, TIMESTAMP_BOUNDS};
 
@@ -21,6 +23,7 @@ pub enum DateFormat {
 ///
 /// With a format day and month have one or two digits, the year four, and `/`, `-` or `.` stands between them. A date that
 /// begins with its year, of ten characters, is read in every format.
+#[inline]
 pub fn parse_date(text: &[u8], format: Option<DateFormat>) -> Option<i64> {
     let year_first =
         text.len() == 10 && matches!(text.get(4)?, b'-' | b'/' | b'.') && text.get(4) == text.get(7);
@@ -53,6 +56,7 @@ pub fn parse_date(text: &[u8], format: Option<DateFormat>) -> Option<i64> {
 /// Reads a timestamp: a date as [`parse_date`] takes it, optionally `T` or a blank and `hh:mm[:ss[.fraction]]`,
 /// optionally `Z` or an offset (`+02:00`, `+0200`, `+02`). Without an offset it is taken as UTC. Digits beyond
 /// the microsecond are cut.
+#[inline]
 pub fn parse_timestamp(text: &[u8], format: Option<DateFormat>) -> Option<i64> {
     let Some(at) = text.iter().position(|byte| matches!(byte, b'T' | b't' | b' ')) else {
         return parse_date(text, format)?.checked_mul(DAY_MICROS);
@@ -91,6 +95,7 @@ pub fn format_timestamp(micros: i128) -> String {
 }
 
 /// Splits `clock[Z|±hh[:]mm]` into the clock and the offset in minutes.
+#[inline]
 fn split_offset(text: &[u8]) -> Option<(&[u8], i64)> {
     if let Some((b'Z' | b'z', clock)) = text.split_last() {
         return Some((clock, 0));
@@ -110,6 +115,7 @@ fn split_offset(text: &[u8]) -> Option<(&[u8], i64)> {
 }
 
 /// Microseconds of `hh:mm[:ss[.fraction]]`.
+#[inline]
 fn time_of_day(text: &[u8]) -> Option<i64> {
     if text.get(2) != Some(&b':') {
         return None;
@@ -124,6 +130,7 @@ fn time_of_day(text: &[u8]) -> Option<i64> {
         .then(|| ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction)
 }
 
+#[inline]
 fn fraction_micros(text: &[u8]) -> Option<i64> {
     let Some((point, digits)) = text.split_first() else {
         return Some(0);
@@ -134,6 +141,7 @@ fn fraction_micros(text: &[u8]) -> Option<i64> {
     Some((0..6).fold(0, |value, i| value * 10 + digits.get(i).map_or(0, |byte| i64::from(byte - b'0'))))
 }
 
+#[inline]
 fn number(text: &[u8], from: usize, to: usize) -> Option<i64> {
     text.get(from..to)?
         .iter()
@@ -144,6 +152,7 @@ fn number(text: &[u8], from: usize, to: usize) -> Option<i64> {
 ///
 /// Counts years from March, so that the leap day is the last one: a 400-year era has 146,097 days and the
 /// days before month `m'` (March = 0) are `⌊(153 m' + 2) / 5⌋`.
+#[inline]
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_there = (1..=9999).contains(&year) && (1..=12).contains(&month);
     if !is_there || !(1..=month_length(year, month)).contains(&day) {
@@ -157,6 +166,7 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
 }
 
 /// Days of a month, from 1 to 12.
+#[inline]
 pub(crate) fn month_length(year: i64, month: i64) -> i64 {
     let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     match month {
