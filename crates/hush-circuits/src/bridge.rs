@@ -26,6 +26,7 @@ use hush_tfhe::{BridgeKey, Lwe};
 use num_bigint::BigInt;
 use num_integer::Integer as _;
 use num_traits::One;
+use rayon::prelude::*;
 
 use crate::CircuitError;
 use crate::program::{Lane, Plan, ProgramError};
@@ -134,28 +135,34 @@ impl Bridge {
             false => elements.map(|element| vec![self.slot(element)]).collect(),
         };
         let factors: Vec<BigInt> = (0..self.bits).map(|place| self.factor(place)).collect();
-        let mut found: Vec<Vec<Lwe>> = Vec::with_capacity(numbers.len());
-        for slots in &numbers {
-            let mut phases: Vec<Lwe> =
-                factors.iter().filter_map(|factor| self.constant(factor, keys)).collect();
-            for ((lane, outputs), (key, &prime)) in
-                lanes.iter().zip(outputs).zip(keys.iter().zip(&self.primes))
-            {
-                let share = self.share(prime);
-                for (answer, slots) in slots {
-                    let output = outputs.get(*answer).ok_or(CircuitError::Shape)?;
-                    let switch =
-                        BasisSwitch::new(output.0.ring(), key.source(), 1).map_err(CircuitError::from)?;
-                    for (phase, factor) in phases.iter_mut().zip(&factors) {
-                        let weight = (factor * &share).mod_floor(&prime.into());
-                        let found = coefficient(lane, output, (slots, &weight), (&switch, key))?;
-                        phase.add_scaled(&found, 1)?;
-                    }
+        let of_result = |slots: &Vec<(usize, Range<usize>)>| self.phases_of(slots, &factors, outputs, keys);
+        numbers.par_iter().map(of_result).collect()
+    }
+
+    /// The phases of one result: a slot, or a sum of slots.
+    fn phases_of(
+        &self,
+        slots: &[(usize, Range<usize>)],
+        factors: &[BigInt],
+        outputs: &[Vec<Output>],
+        keys: &[BridgeKey],
+    ) -> Result<Vec<Lwe>, ProgramError> {
+        let mut phases: Vec<Lwe> = factors.iter().filter_map(|factor| self.constant(factor, keys)).collect();
+        let lanes = self.plan.lanes().iter().zip(outputs).zip(keys.iter().zip(&self.primes));
+        for ((lane, outputs), (key, &prime)) in lanes {
+            let share = self.share(prime);
+            for (answer, slots) in slots {
+                let output = outputs.get(*answer).ok_or(CircuitError::Shape)?;
+                let switch =
+                    BasisSwitch::new(output.0.ring(), key.source(), 1).map_err(CircuitError::from)?;
+                for (phase, factor) in phases.iter_mut().zip(factors) {
+                    let weight = (factor * &share).mod_floor(&prime.into());
+                    let found = coefficient(lane, output, (slots, &weight), (&switch, key))?;
+                    phase.add_scaled(&found, 1)?;
                 }
             }
-            found.push(phases);
         }
-        Ok(found)
+        Ok(phases)
     }
 
     /// Where an element's result is: the answer of its block, and its slot.

@@ -24,6 +24,7 @@ use hush_circuits::program::{Demand, Lane, Plan, Slots};
 use hush_expr::{Expression, Ratio};
 use hush_keys::{ChainSecret, harden_process};
 use hush_plan::report::Leakage;
+use hush_remote::Progress;
 use hush_rlwe::{UncheckedLeveledSet, encode_seeded};
 use num_traits::ToPrimitive;
 
@@ -209,12 +210,15 @@ impl BootstrapAccount {
     }
 }
 
-/// Evaluates an expression on encrypted vectors; see [`EvalOptions`].
+/// Evaluates an expression on encrypted vectors; see [`EvalOptions`]. Of programs on digits `progress` counts the elements.
 ///
 /// # Errors
 /// [`ClientError::Eval`] for an expression, vectors or a precision that cannot be served, before anything is encrypted;
 /// [`ClientError::Source`] for a file; [`ClientError::Unequal`] if verification finds a difference.
-pub fn evaluate_expression(options: &EvalOptions) -> Result<Evaluation, ClientError> {
+pub fn evaluate_expression(
+    options: &EvalOptions,
+    progress: &dyn Progress,
+) -> Result<Evaluation, ClientError> {
     harden_process();
     let pool = thread_pool(options.threads)?;
     let mut phases = Phases::default();
@@ -226,9 +230,11 @@ pub fn evaluate_expression(options: &EvalOptions) -> Result<Evaluation, ClientEr
     }
     let vectors: Vec<_> = columns.iter().map(Column::vector).collect();
     let scheme = match options.scheme {
-        Some(EvalScheme::Tfhe) => return gates::evaluate(&expression, &columns, options, (phases, &pool)),
+        Some(EvalScheme::Tfhe) => {
+            return gates::evaluate(&expression, &columns, (options, progress), (phases, &pool));
+        }
         None if expression.needs_gates() || is_exact_inside(&expression, &columns, options) => {
-            return gates::evaluate(&expression, &columns, options, (phases, &pool));
+            return gates::evaluate(&expression, &columns, (options, progress), (phases, &pool));
         }
         Some(EvalScheme::Slots(scheme)) => Some(scheme),
         None => None,

@@ -85,7 +85,7 @@ pub fn rehearse(
 /// Evaluates an expression on encrypted vectors, as a rehearsal in one process.
 ///
 /// ```no_run
-/// use hush::{EvalOptions, Numbers, VectorSource, eval};
+/// use hush::{EvalOptions, Numbers, Silent, VectorSource, eval};
 ///
 /// # fn main() -> Result<(), hush::Error> {
 /// let vector = |values: &[i64]| VectorSource::Numbers(Numbers::Integers(values.to_vec()));
@@ -102,7 +102,7 @@ pub fn rehearse(
 ///     verify: true,
 ///     threads: 2,
 /// };
-/// let evaluation = eval(&options)?;
+/// let evaluation = eval(&options, &Silent)?;
 /// println!("{} by {}", evaluation.batch.num_rows(), evaluation.account.scheme);
 /// # Ok(())
 /// # }
@@ -110,8 +110,8 @@ pub fn rehearse(
 ///
 /// # Errors
 /// [`Error`], with a stable code.
-pub fn eval(options: &EvalOptions) -> Result<Evaluation, Error> {
-    Ok(hush_client::evaluate_expression(options)?)
+pub fn eval(options: &EvalOptions, progress: &dyn Progress) -> Result<Evaluation, Error> {
+    Ok(hush_client::evaluate_expression(options, progress)?)
 }
 
 /// Opens a CSV or Parquet file, or a folder of them, also in an object store; see [`hush_client::open_data`].

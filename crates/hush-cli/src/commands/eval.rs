@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::account::{bytes, grouped, moved, times, wrapped};
 use crate::args::{Eval, Scheme};
 use crate::output::write_result;
+use crate::progress::Bar;
 use crate::terminal::{self, say, visible};
 
 /// Evaluates and prints: the result to standard output, the account to standard error.
@@ -33,7 +34,7 @@ pub(super) fn eval(args: &Eval, threads: usize) -> Result<(), Error> {
         threads,
     };
     let start = Instant::now();
-    let evaluation = hush::eval(&options)?;
+    let evaluation = hush::eval(&options, &Bar::default())?;
     let account = &evaluation.account;
     let is_text = !args.quiet && !args.json;
     if is_text {

@@ -133,6 +133,11 @@ impl Division {
         Ok(Self { pieces: kept, digits, elements: if is_one { length.min(1) } else { length }, length })
     }
 
+    /// Elements of all programs on digits.
+    pub(super) fn all_elements(&self) -> u64 {
+        (self.in_digits().count() * self.length + self.elements) as u64
+    }
+
     /// What all of it takes.
     pub(super) fn cost(&self) -> Result<Cost, ProgramError> {
         let program = self.digits.program();

@@ -17,6 +17,7 @@ use hush_expr::{Expression, Ratio};
 use hush_keys::TfheSecret;
 use hush_params::tfhe::INTEGERS;
 use hush_plan::report::Leakage;
+use hush_remote::Progress;
 use hush_ring::Wiped;
 use hush_system::memory::peak_resident_bytes;
 use hush_tfhe::integer::{Program, Sent};
@@ -39,7 +40,7 @@ const MAX_BOOTSTRAPS: u64 = 1 << 22;
 pub(super) fn evaluate(
     expression: &Expression,
     columns: &[Column],
-    options: &EvalOptions,
+    (options, progress): (&EvalOptions, &dyn Progress),
     (mut phases, pool): (Phases, &ThreadPool),
 ) -> Result<Evaluation, ClientError> {
     let length = columns.first().map_or(0, |column| column.values.len());
@@ -54,8 +55,11 @@ pub(super) fn evaluate(
         return Err(EvalError::Slow { found, limit, each: "some milliseconds" }.into());
     }
     let account = describe(expression, &division, cost)?;
-    let mut run = Run { columns, phases, key_bytes: 0, moved: Moved::default(), ciphertexts: 0 };
-    let outputs = pool.install(|| run.outputs(&division))?;
+    let mut run = Run { columns, progress, phases, key_bytes: 0, moved: Moved::default(), ciphertexts: 0 };
+    progress.begin("evaluate", Some(division.all_elements()), "elements");
+    let outputs = pool.install(|| run.outputs(&division));
+    progress.end();
+    let outputs = outputs?;
     let Run { mut phases, moved, key_bytes, ciphertexts, .. } = run;
     let results: Vec<Ratio> = match plan.program().is_summed() {
         // A block gives the sum over its elements; that of all fits as well.
@@ -117,6 +121,7 @@ struct Sides<'a> {
 /// One evaluation.
 struct Run<'a> {
     columns: &'a [Column],
+    progress: &'a dyn Progress,
     phases: Phases,
     key_bytes: u64,
     moved: Moved,
@@ -218,7 +223,8 @@ impl<'a> Run<'a> {
             self.phases.time("encrypt", || work.own_inputs().map(upload).collect::<Result<_, _>>())?;
         self.moved.up += uploads.iter().map(|upload| upload.len() as u64).sum::<u64>();
         self.ciphertexts += work.own_inputs().map(|(_, digits)| digits * elements.len()).sum::<usize>();
-        self.phases.time("server", || {
+        let count = elements.len() as u64;
+        let served = self.phases.time("server", || {
             let mut objects = uploads.iter();
             let sent = work.program.inputs().map(|(vector, _)| {
                 match sides.known.iter().find(|(place, _)| *place == vector) {
@@ -229,7 +235,9 @@ impl<'a> Run<'a> {
                 }
             });
             serve(sent.collect::<Result<Vec<_>, ClientError>>()?)
-        })
+        })?;
+        self.progress.advance(count);
+        Ok(served)
     }
 }
 
@@ -301,4 +309,51 @@ fn describe(
         verified: None,
         leakage,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::{Numbers, VectorSource, evaluate_expression};
+    use super::*;
+
+    /// What was told.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<String>>);
+
+    impl Progress for Told {
+        fn begin(&self, phase: &str, total: Option<u64>, unit: &str) {
+            self.0.lock().unwrap().push(format!("{phase} {} {unit}", total.unwrap_or(0)));
+        }
+        fn advance(&self, amount: u64) {
+            self.0.lock().unwrap().push(amount.to_string());
+        }
+        fn end(&self) {
+            self.0.lock().unwrap().push("end".to_owned());
+        }
+    }
+
+    /// The elements of a sum that stays on the server are counted too; one result for all is one element.
+    #[test]
+    fn progress_counts_the_elements_of_all_programs() {
+        for (expression, told) in [
+            ("sum(x > 1) > x", &["evaluate 6 elements", "3", "3", "end"][..]),
+            ("sum(x > 1) > 1", &["evaluate 4 elements", "3", "1", "end"]),
+        ] {
+            let numbers = VectorSource::Numbers(Numbers::Integers(vec![0, 2, 3]));
+            let options = EvalOptions {
+                expression: expression.into(),
+                vectors: vec![("x".into(), numbers)],
+                data: None,
+                scheme: None,
+                precision: None,
+                verify: true,
+                threads: 2,
+            };
+            let progress = Told::default();
+            evaluate_expression(&options, &progress).unwrap();
+            assert_eq!(*progress.0.lock().unwrap(), told, "{expression}");
+        }
+    }
 }
