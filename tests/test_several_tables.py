@@ -237,6 +237,18 @@ FIXED = [
         # Of no row has the sum a value in the second, so that only its type stands beside the others.
         for kind, where in [("LEFT ", ""), ("LEFT ", " AND v.patient IS NULL")]
     ),
+    # Windows over groups and in QUALIFY, windows with names, and several sets of keys: of one table too.
+    "SELECT ward, SUM(balance) AS s, RANK() OVER (ORDER BY SUM(balance) DESC NULLS LAST) AS r FROM patients GROUP BY ward",
+    "SELECT ward, SUM(age) / SUM(SUM(age)) OVER () AS q, AVG(SUM(age)) OVER () AS a FROM patients GROUP BY ward ORDER BY ward NULLS LAST",
+    "SELECT id, ward, AVG(balance) OVER (PARTITION BY ward) AS a FROM patients QUALIFY COUNT(*) OVER (PARTITION BY ward) > 3",
+    "SELECT id, age, RANK() OVER w AS r FROM patients WINDOW v AS (PARTITION BY ward), w AS (PARTITION BY ward ORDER BY age NULLS LAST) QUALIFY RANK() OVER W <= 2 AND COUNT(*) OVER v > 1",
+    "SELECT p.ward, SUM(v.cost) AS s FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward QUALIFY SUM(v.cost) > AVG(SUM(v.cost)) OVER ()",
+    "SELECT ward, COUNT(*) AS n, SUM(age) AS s, MEDIAN(age) AS m, AVG(balance) AS a FROM patients GROUP BY ROLLUP (ward)",
+    "SELECT ward, id % 3 AS k, SUM(balance) AS s, COUNT(note) AS n FROM patients WHERE age > 5 GROUP BY CUBE (ward, id % 3)",
+    "SELECT p.ward, v.urgent, SUM(v.cost) AS s, COUNT(DISTINCT v.kind) AS n FROM patients p JOIN visits v ON p.id = v.patient GROUP BY GROUPING SETS ((p.ward, v.urgent), (v.urgent), ())",
+    "SELECT ward, age > 20 AS old, COUNT(*) AS n FROM patients GROUP BY ROLLUP (2, 1) HAVING COUNT(*) > 1",
+    "SELECT ward, SUM(age) AS s FROM patients WHERE age < -100 GROUP BY ROLLUP (ward)",
+    "SELECT ward, age, COUNT(*) AS n FROM patients GROUP BY ALL HAVING COUNT(*) > 1",
     "SELECT p.ward FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward HAVING SUM(p.id * v.units) > 100",
     "SELECT p.ward FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward HAVING COALESCE(SUM(p.id * 2), 0) >= 20",
     "SELECT * FROM (SELECT p.ward, SUM(v.units * p.id) AS s FROM patients p JOIN visits v ON p.id = v.patient GROUP BY p.ward) x WHERE s > 0",

@@ -27,6 +27,7 @@ mod planned;
 mod questions;
 mod rules;
 mod scan;
+mod sets;
 mod stated;
 
 #[cfg(test)]

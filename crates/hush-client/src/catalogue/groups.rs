@@ -375,10 +375,15 @@ fn aggregate_over(
     let named = |prefix: &'static str, exprs: Vec<Expr>| {
         exprs.into_iter().enumerate().map(move |(place, expr)| expr.alias(format!("{prefix}{place}")))
     };
-    let (keys, calls): (Vec<Expr>, Vec<Expr>) = (named("#key", keys).collect(), named("#", calls).collect());
-    let is_key = keys.len();
+    // Sets of keys have no name; their columns and the number of the set stand in front as well.
+    let keys = match keys.as_slice() {
+        [Expr::GroupingSet(_)] => keys,
+        _ => named("#key", keys).collect(),
+    };
+    let calls: Vec<Expr> = named("#", calls).collect();
     let over = Aggregate::try_new(input, keys, calls).ok()?;
-    let finishes = std::iter::repeat_n(None, is_key).chain(finishes.into_iter().map(Some));
+    let key_count = over.schema.fields().len().checked_sub(over.aggr_expr.len())?;
+    let finishes = std::iter::repeat_n(None, key_count).chain(finishes.into_iter().map(Some));
     let results = over.schema.columns().into_iter().map(Expr::Column).zip(finishes);
     let outputs = results.zip(aggregate.schema.iter()).map(|((result, finish), (relation, field))| {
         let value = match finish {

@@ -23,15 +23,17 @@ use hush_exec::ordered;
 use hush_plan::PlanError;
 use hush_plan::error::{Clause, Feature, Unfit};
 
+use super::sets::PlainSets;
 use crate::finish::moments;
 
 /// Digits of a number whose sum over 10^19 rows has 38.
 const SAFE_DIGITS: u8 = 19;
 
-/// The analyzer rules of [`SettleTypes`] with [`ExactAggregates`] before them and [`WideSums`] behind, and then once more the engine's own: what stands beside
+/// The analyzer rules of [`SettleTypes`] with [`PlainSets`] and [`ExactAggregates`] before them and [`WideSums`] behind, and then once more the engine's own: what stands beside
 /// a sum has to be of its new type.
 pub(super) fn exact_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(ExactAggregates)];
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
+        vec![Arc::new(PlainSets), Arc::new(ExactAggregates)];
     rules.extend(SettleTypes::first());
     rules.push(Arc::new(WideSums));
     rules.extend(Analyzer::new().rules);
@@ -145,6 +147,8 @@ fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 refuse_moving_doubles(&call, &kind)?;
                 if let Some(wide) = wide(&name, &kind) {
                     call.params.args = vec![cast(argument.clone(), wide)];
+                } else if name == "avg" && is_exact(&kind) {
+                    call.fun = WindowFunctionDefinition::AggregateUDF(moments::average());
                 }
             }
             Ok(Transformed::yes(Expr::WindowFunction(call)))

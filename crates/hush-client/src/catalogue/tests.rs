@@ -293,7 +293,13 @@ fn question(draw: &mut Draw) -> String {
         );
     }
     if keys > 0 {
-        sql += &format!(" GROUP BY {}", outputs[..keys].join(", "));
+        let keys = outputs[..keys].join(", ");
+        sql += &match draw.below(8) {
+            0 => format!(" GROUP BY ROLLUP ({keys})"),
+            1 => format!(" GROUP BY CUBE ({keys})"),
+            2 => format!(" GROUP BY GROUPING SETS (({keys}), (1), ())"),
+            _ => format!(" GROUP BY {keys}"),
+        };
     }
     sql
 }

@@ -121,7 +121,10 @@ pub enum Feature {
     /// `ntile(4) FILTER (…) OVER …` and other functions.
     #[error("OVER with a function that is no window function")]
     UnknownWindow,
-    /// `OVER` in a grouped query, or outside of SELECT and ORDER BY.
+    /// `OVER w` without `WINDOW w AS (…)`.
+    #[error("OVER with a name that WINDOW does not have")]
+    UnknownWindowName,
+    /// `OVER` in a grouped query, QUALIFY or WINDOW of a rehearsal; or in WHERE, GROUP BY or HAVING.
     #[error("a window function in a grouped query or in a condition")]
     Window,
 }
@@ -158,7 +161,10 @@ impl Feature {
             Self::UnknownWindow => Some(
                 "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, MIN, MAX, ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE and their kin",
             ),
-            Self::Window => Some("window functions in a query without GROUP BY, filtered by WHERE"),
+            Self::UnknownWindowName => Some("WINDOW w AS (PARTITION BY ward ORDER BY age)"),
+            Self::Window => Some(
+                "window functions after SELECT and in ORDER BY; on encrypted tables (hush query) also over groups and in QUALIFY",
+            ),
             Self::JointDistinct => Some("without DISTINCT"),
             Self::Part => Some("QUANTILE_CONT(x, 0.9), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"),
             Self::NoFeatures => {

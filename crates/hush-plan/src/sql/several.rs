@@ -10,6 +10,7 @@ mod order;
 mod quotients;
 mod selects;
 mod spelling;
+mod windows;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -22,6 +23,7 @@ use sqlparser::ast::{
 use self::order::Orders;
 use self::selects::Selects;
 use self::spelling::{Spelling, respell_aliases};
+use self::windows::NamedWindows;
 use super::expression::shown;
 use super::{functions, like, names, scalar, statement};
 use crate::aggregates::{self, Aggregate, FromSums, OrderFunction};
@@ -52,6 +54,7 @@ pub fn several(schemas: &[&Schema], text: &str) -> Result<Several, PlanError> {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     };
+    broken(walk_mut(&mut query, &mut NamedWindows))?;
     broken(walk_mut(&mut query, &mut Expressions { spelling: &spelling }))?;
     let mut selects = Selects::new(schemas);
     broken(walk_mut(&mut query, &mut selects))?;
@@ -112,9 +115,13 @@ impl VisitorMut for Renaming {
 /// Checks one node; its children are visited by themselves.
 fn check(expr: &Expr) -> Result<(), PlanError> {
     match expr {
-        Expr::CompoundIdentifier(_) | Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_) => {
-            Ok(())
-        }
+        Expr::CompoundIdentifier(_)
+        | Expr::Cube(_)
+        | Expr::Exists { .. }
+        | Expr::GroupingSets(_)
+        | Expr::InSubquery { .. }
+        | Expr::Rollup(_)
+        | Expr::Subquery(_) => Ok(()),
         _ => match functions::aggregate(expr) {
             None => scalar::node(expr, Clause::Select),
             Some(call) => match call?.aggregate {
@@ -200,6 +207,35 @@ mod tests {
             (
                 "SELECT COUNT(*), count(*), VARIANCE(v.cost) FROM visits v JOIN people USING (ID)",
                 r#"SELECT count(*) AS "count", count(*) AS "count_2", var_samp("v"."cost") AS "variance_cost" FROM "visits" "v" JOIN "People" USING("id")"#,
+            ),
+        ] {
+            assert_eq!(read(text).unwrap().sql, expected, "{text}");
+        }
+    }
+
+    /// Windows are written out, and conditions on them divide as results do; ordinals in sets of keys are the outputs, whose keys stay as they are.
+    #[test]
+    fn windows_have_names_and_keys_come_in_sets() {
+        for (text, expected) in [
+            (
+                "SELECT RANK() OVER w AS r FROM visits WINDOW u AS (ORDER BY n), w AS u QUALIFY r < 3 ORDER BY ROW_NUMBER() OVER (ORDER BY id), SUM(n) OVER U",
+                r#"SELECT RANK() OVER (ORDER BY "n") AS "r" FROM "visits" QUALIFY "r" < 3 ORDER BY ROW_NUMBER() OVER (ORDER BY "id"), sum("n") OVER (ORDER BY "n")"#,
+            ),
+            (
+                "SELECT id / 2 AS h, SUM(n) AS s FROM visits GROUP BY ROLLUP (1, (cost, n % 2)), CUBE (n)",
+                r#"SELECT "id" / 2 AS "h", sum("n") AS "s" FROM "visits" GROUP BY ROLLUP ("id" / 2, ("cost", "n" % 2)), CUBE ("n")"#,
+            ),
+            (
+                "SELECT id / 2 AS h, COUNT(*) AS c FROM visits GROUP BY GROUPING SETS ((id / 2), ())",
+                r#"SELECT "id" / 2 AS "h", count(*) AS "c" FROM "visits" GROUP BY GROUPING SETS (("id" / 2), ())"#,
+            ),
+            (
+                "SELECT id AS i FROM visits WHERE n IN (SELECT RANK() OVER w AS r FROM people WINDOW w AS (ORDER BY id))",
+                r#"SELECT "id" AS "i" FROM "visits" WHERE "n" IN (SELECT RANK() OVER (ORDER BY "id") AS "r" FROM "People")"#,
+            ),
+            (
+                "SELECT id / 2, SUM(n) AS s FROM visits GROUP BY ALL",
+                r#"SELECT "id" / 2 AS "id / 2", sum("n") AS "s" FROM "visits" GROUP BY ALL"#,
             ),
         ] {
             assert_eq!(read(text).unwrap().sql, expected, "{text}");
@@ -345,7 +381,14 @@ mod tests {
             ("SELECT * INTO other FROM visits", "HUSH-P005"),
             ("SELECT * FROM visits FOR UPDATE", "HUSH-P005"),
             ("SELECT * FROM visits LIMIT n", "HUSH-P009"),
-            ("SELECT id FROM visits GROUP BY ROLLUP (id)", "HUSH-P005"),
+            ("SELECT id FROM visits GROUP BY id WITH ROLLUP", "HUSH-P005"),
+            ("SELECT id, n FROM visits GROUP BY ROLLUP (1, 3)", "HUSH-P009"),
+            ("SELECT RANK() OVER w FROM visits WINDOW v AS (ORDER BY id)", "HUSH-P005"),
+            ("SELECT RANK() OVER w FROM visits WINDOW w AS w", "HUSH-P005"),
+            ("SELECT DISTINCT ON (id) id FROM visits", "HUSH-P005"),
+            ("SELECT id FROM visits WHERE RANK() OVER (ORDER BY id) < 3", "HUSH-P005"),
+            ("SELECT id FROM visits GROUP BY id HAVING SUM(SUM(n)) OVER () > 3", "HUSH-P005"),
+            ("SELECT RANK() OVER w FROM visits", "HUSH-P005"),
             ("DROP TABLE visits", "HUSH-P004"),
             ("SELECT 1 FROM visits; SELECT 2 FROM visits", "HUSH-P004"),
             ("COPY visits TO '/tmp/x'", "HUSH-P004"),

@@ -45,6 +45,7 @@ pub(super) fn single_select(schema: &Schema, text: &str) -> Result<RawSelect, Pl
         SetExpr::Query(_) => return Err(unsupported(Clause::Select, Feature::Subquery)),
         _ => return Err(unsupported(Clause::Select, Feature::SetOperation)),
     };
+    refuse(!select.named_window.is_empty() || select.qualify.is_some(), Clause::Select, Feature::Window)?;
     refuse_select_extras(&select)?;
     let alias = the_table(schema, select.from)?;
     let keys = match select.group_by {
@@ -185,7 +186,6 @@ pub(super) fn refuse_query_extras(query: &Query) -> Result<(), PlanError> {
 
 pub(super) fn refuse_select_extras(select: &Select) -> Result<(), PlanError> {
     refuse(select.into.is_some(), Clause::Select, Feature::Into)?;
-    refuse(!select.named_window.is_empty() || select.qualify.is_some(), Clause::Select, Feature::Window)?;
     refuse(matches!(select.distinct, Some(Distinct::On(_))), Clause::Select, Feature::Distinct)?;
     let extras = select.top.is_some()
         || select.exclude.is_some()

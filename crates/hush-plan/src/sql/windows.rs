@@ -100,6 +100,9 @@ pub(super) fn check_window(function: &Function, clause: Clause) -> Result<(), Pl
     if !is_window_alone && form(&name).is_none() {
         return refuse(Feature::UnknownWindow);
     }
+    if matches!(function.over, Some(WindowType::NamedWindow(_))) {
+        return refuse(Feature::UnknownWindowName);
+    }
     let (Some(WindowType::WindowSpec(spec)), FunctionArguments::List(list)) =
         (&function.over, &function.args)
     else {

@@ -10,9 +10,10 @@ use sqlparser::ast::{
     VisitorMut,
 };
 
-use super::super::{bare, output, statement};
+use super::super::{bare, functions, output, statement};
 use super::quotients::divide_as_doubles;
 use super::spelling::constraint;
+use super::windows::has_window;
 use crate::error::{Clause, Feature, PlanError};
 use crate::schema::{Protection, Schema};
 use crate::sql::walk::walk_mut;
@@ -78,11 +79,13 @@ impl<'a> Selects<'a> {
 
     fn select(&mut self, select: &mut Select) -> Result<(), PlanError> {
         statement::refuse_select_extras(select)?;
-        let keys = keys(select);
-        match &select.group_by {
-            GroupByExpr::Expressions(_, modifiers) if modifiers.is_empty() => {}
-            _ => return Err(statement::unsupported(Clause::GroupBy, Feature::GroupingSets)),
+        let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = &select.group_by;
+        statement::refuse(!modifiers.is_empty(), Clause::GroupBy, Feature::GroupingSets)?;
+        for (conditions, clause) in [(&select.selection, Clause::Where), (&select.having, Clause::Having)] {
+            statement::refuse(conditions.as_ref().is_some_and(has_window), clause, Feature::Window)?;
         }
+        settle_ordinals_in_sets(select)?;
+        let keys = keys(select);
         // A star beside other outputs may repeat one of them.
         let beside = select.projection.len() > 1;
         let mut items = Vec::with_capacity(select.projection.len());
@@ -120,8 +123,8 @@ impl<'a> Selects<'a> {
                 }
             }
         }
-        if let Some(having) = &mut select.having {
-            divide_as_doubles(having, &keys);
+        for condition in select.having.iter_mut().chain(&mut select.qualify) {
+            divide_as_doubles(condition, &keys);
         }
         tell_apart(&mut items);
         select.projection = items;
@@ -334,22 +337,55 @@ fn keys(select: &Select) -> Vec<Expr> {
     if matches!(select.distinct, Some(Distinct::Distinct)) {
         return select.projection.iter().filter_map(expr_of).collect();
     }
-    let GroupByExpr::Expressions(written, _) = &select.group_by else { return Vec::new() };
+    let GroupByExpr::Expressions(written, _) = &select.group_by else {
+        let outputs = select.projection.iter().filter_map(expr_of);
+        return outputs.filter(|expr| !functions::has_aggregate(expr)).collect();
+    };
     let key = |key: &Expr| match bare(key) {
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, _) => {
-                let place = digits.parse::<usize>().ok()?.checked_sub(1)?;
-                select.projection.get(place).and_then(expr_of)
-            }
-            _ => None,
-        },
+        Expr::Value(_) => ordinal(&select.projection, key),
         Expr::Identifier(ident) => select.projection.iter().find_map(|item| match item {
             SelectItem::ExprWithAlias { expr, alias } if alias.value == ident.value => Some(expr.clone()),
             _ => None,
         }),
         _ => None,
     };
-    written.iter().map(|written| key(written).unwrap_or_else(|| written.clone())).collect()
+    let written = written.iter().flat_map(|written| match sets(written) {
+        Some(sets) => sets.iter().flatten().collect(),
+        None => vec![written],
+    });
+    written.map(|written| key(written).unwrap_or_else(|| written.clone())).collect()
+}
+
+/// The sets of keys of `ROLLUP`, `CUBE` and `GROUPING SETS`.
+fn sets(key: &Expr) -> Option<&Vec<Vec<Expr>>> {
+    match key {
+        Expr::Cube(sets) | Expr::GroupingSets(sets) | Expr::Rollup(sets) => Some(sets),
+        _ => None,
+    }
+}
+
+/// The output that an ordinal stands for.
+fn ordinal(outputs: &[SelectItem], key: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = bare(key) else { return None };
+    let Value::Number(digits, _) = &value.value else { return None };
+    match outputs.get(digits.parse::<usize>().ok()?.checked_sub(1)?)? {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr.clone()),
+        _ => None,
+    }
+}
+
+/// Writes the outputs that ordinals stand for inside sets of keys, where the engine takes a number for a constant.
+fn settle_ordinals_in_sets(select: &mut Select) -> Result<(), PlanError> {
+    let GroupByExpr::Expressions(written, _) = &mut select.group_by else { return Ok(()) };
+    for key in written {
+        let (Expr::Cube(sets) | Expr::GroupingSets(sets) | Expr::Rollup(sets)) = key else { continue };
+        for key in sets.iter_mut().flatten().filter(|key| matches!(bare(key), Expr::Value(_))) {
+            let (low, high) = (1, select.projection.len() as u64);
+            let outside = PlanError::Position { clause: Clause::GroupBy, low, high };
+            *key = ordinal(&select.projection, key).ok_or(outside)?;
+        }
+    }
+    Ok(())
 }
 
 /// The name of an output that is no column.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Windows: `OVER w` is written out as the clause WINDOW has it, and conditions on rows or groups have none.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Expr, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, SetExpr, Visitor, VisitorMut,
+    WindowSpec, WindowType,
+};
+
+use super::super::statement;
+use crate::error::{Clause, Feature, PlanError};
+use crate::sql::walk::{walk, walk_mut};
+
+/// Writes out the windows of every SELECT.
+pub(super) struct NamedWindows;
+
+impl VisitorMut for NamedWindows {
+    type Break = Box<PlanError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        let SetExpr::Select(select) = &mut *query.body else { return ControlFlow::Continue(()) };
+        let named = std::mem::take(&mut select.named_window);
+        let mut written = Written { named: &named };
+        for item in &mut select.projection {
+            walk_mut(item, &mut written)?;
+        }
+        walk_mut(&mut select.qualify, &mut written)?;
+        match query.order_by.as_mut().map(|order| &mut order.kind) {
+            Some(OrderByKind::Expressions(keys)) => {
+                keys.iter_mut().try_for_each(|key| walk_mut(&mut key.expr, &mut written))
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+struct Written<'a> {
+    named: &'a [NamedWindowDefinition],
+}
+
+impl Written<'_> {
+    /// What a name stands for; one that is given by another name has that before it.
+    fn spec(&self, name: &str) -> Option<&WindowSpec> {
+        let (mut name, mut known) = (name, self.named);
+        loop {
+            let place = known.iter().rposition(|window| window.0.value.eq_ignore_ascii_case(name))?;
+            match &known[place].1 {
+                NamedWindowExpr::WindowSpec(spec) => return Some(spec),
+                NamedWindowExpr::NamedWindow(other) => (name, known) = (&other.value, &known[..place]),
+            }
+        }
+    }
+}
+
+impl VisitorMut for Written<'_> {
+    type Break = Box<PlanError>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr
+            && let Some(WindowType::NamedWindow(name)) = &function.over
+        {
+            let Some(spec) = self.spec(&name.value) else {
+                let unknown = statement::unsupported(Clause::Select, Feature::UnknownWindowName);
+                return ControlFlow::Break(Box::new(unknown));
+            };
+            function.over = Some(WindowType::WindowSpec(spec.clone()));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a window function is in an expression, but for its sub-queries.
+pub(super) fn has_window(expr: &Expr) -> bool {
+    walk(expr, &mut Seek { queries: 0 }).is_break()
+}
+
+struct Seek {
+    /// Sub-queries that are open.
+    queries: u32,
+}
+
+impl Visitor for Seek {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries = self.queries.saturating_sub(1);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) if self.queries == 0 && function.over.is_some() => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
