@@ -569,26 +569,6 @@ def test_one_table_may_be_read_several_times(hush, key, pair):
         assert hush("query", pair[0], query, "--format", "csv", *key).stdout == found, query
 
 
-def test_windows_over_groups_and_sets_of_keys_of_one_table(hush, key, pair):
-    """By the program, which a person asks about one table."""
-    for query, found in [
-        ("SELECT ward, SUM(age) / SUM(SUM(age)) OVER () AS share FROM people GROUP BY ward ORDER BY share", "ward,share\na,0.20270270270270271\nb,0.27702702702702703\n,0.5202702702702703\n"),
-        ("SELECT id FROM people QUALIFY RANK() OVER w = 1 OR age > 70 WINDOW w AS (ORDER BY age) ORDER BY id", "id\n1\n4\n"),
-        ("SELECT ward, SUM(age) AS s, COUNT(*) AS n FROM people GROUP BY ROLLUP (ward) ORDER BY n, s", "ward,s,n\nb,41,1\n,77,1\na,30,2\n,148,4\n"),
-    ]:
-        assert hush("query", pair[0], query, "--format", "csv", *key).stdout == found, query
-    assert "the values of age" in hush("explain", pair[0], "SELECT id FROM people QUALIFY RANK() OVER (ORDER BY age) = 1", *key).stdout
-    for query, words in [
-        ("SELECT id FROM people WHERE RANK() OVER (ORDER BY age) = 1", "WHERE: a window function"),
-        ("SELECT RANK() OVER w FROM people", "a name that WINDOW does not have"),
-        ("SELECT ward FROM people GROUP BY ward HAVING SUM(SUM(age)) OVER () > 3", "HAVING: a window function"),
-    ]:
-        refused = hush("query", pair[0], query, *key, status=3)
-        assert refused.stderr.startswith("HUSH-P005") and words in refused.stderr and refused.stdout == "", query
-    refused = hush("run", pair[0].parent / "people.csv", "SELECT ward FROM people GROUP BY ROLLUP (ward)", "--clear", "ward", status=3)
-    assert refused.stderr.startswith("HUSH-P005")
-
-
 def test_the_program_refuses_what_it_cannot_do(hush, key, pair):
     for arguments, code, words in [
         ((*pair, JOIN, "--release", "2"), "HUSH-U001", "one table"),
