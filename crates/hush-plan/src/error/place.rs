@@ -121,6 +121,9 @@ pub enum Feature {
     /// `ntile(4) FILTER (…) OVER …` and other functions.
     #[error("OVER with a function that is no window function")]
     UnknownWindow,
+    /// `WINDOW w AS (…), w AS (…)`
+    #[error("WINDOW with one name twice")]
+    RepeatedWindowName,
     /// `OVER w` without `WINDOW w AS (…)`.
     #[error("OVER with a name that WINDOW does not have")]
     UnknownWindowName,
@@ -176,7 +179,8 @@ impl Feature {
             | Self::NestedWindow
             | Self::NotAPair
             | Self::Nothing
-            | Self::Placeholder => None,
+            | Self::Placeholder
+            | Self::RepeatedWindowName => None,
         }
     }
 }

@@ -234,6 +234,10 @@ mod tests {
                 r#"SELECT "id" AS "i" FROM "visits" WHERE "n" IN (SELECT RANK() OVER (ORDER BY "id") AS "r" FROM "People")"#,
             ),
             (
+                "SELECT (SELECT MAX(r) FROM (SELECT RANK() OVER w AS r FROM people WINDOW w AS (ORDER BY id)) q) AS m, RANK() OVER w AS r FROM visits WINDOW w AS (ORDER BY n)",
+                r#"SELECT (SELECT max("r") AS "max_r" FROM (SELECT RANK() OVER (ORDER BY "id") AS "r" FROM "People") "q") AS "m", RANK() OVER (ORDER BY "n") AS "r" FROM "visits""#,
+            ),
+            (
                 "SELECT id / 2, SUM(n) AS s FROM visits GROUP BY ALL",
                 r#"SELECT "id" / 2 AS "id / 2", sum("n") AS "s" FROM "visits" GROUP BY ALL"#,
             ),
@@ -389,6 +393,11 @@ mod tests {
             ("SELECT id FROM visits WHERE RANK() OVER (ORDER BY id) < 3", "HUSH-P005"),
             ("SELECT id FROM visits GROUP BY id HAVING SUM(SUM(n)) OVER () > 3", "HUSH-P005"),
             ("SELECT RANK() OVER w FROM visits", "HUSH-P005"),
+            ("SELECT RANK() OVER w FROM visits WINDOW w AS (ORDER BY id), W AS (ORDER BY n)", "HUSH-P005"),
+            (
+                "SELECT (SELECT MAX(r) FROM (SELECT RANK() OVER w AS r FROM people) q) FROM visits WINDOW w AS (ORDER BY id)",
+                "HUSH-P005",
+            ),
             ("DROP TABLE visits", "HUSH-P004"),
             ("SELECT 1 FROM visits; SELECT 2 FROM visits", "HUSH-P004"),
             ("COPY visits TO '/tmp/x'", "HUSH-P004"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Windows: `OVER w` is written out as the clause WINDOW has it, and conditions on rows or groups have none.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -21,7 +22,10 @@ impl VisitorMut for NamedWindows {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         let SetExpr::Select(select) = &mut *query.body else { return ControlFlow::Continue(()) };
         let named = std::mem::take(&mut select.named_window);
-        let mut written = Written { named: &named };
+        if let Err(error) = check_names(&named) {
+            return ControlFlow::Break(Box::new(error));
+        }
+        let mut written = Written { named: &named, queries: 0 };
         for item in &mut select.projection {
             walk_mut(item, &mut written)?;
         }
@@ -35,8 +39,16 @@ impl VisitorMut for NamedWindows {
     }
 }
 
+/// Refuses two windows of one name.
+fn check_names(named: &[NamedWindowDefinition]) -> Result<(), PlanError> {
+    let names: BTreeSet<String> = named.iter().map(|window| window.0.value.to_ascii_lowercase()).collect();
+    statement::refuse(names.len() < named.len(), Clause::Select, Feature::RepeatedWindowName)
+}
+
 struct Written<'a> {
     named: &'a [NamedWindowDefinition],
+    /// Sub-queries that are open: their windows are their own.
+    queries: u32,
 }
 
 impl Written<'_> {
@@ -44,7 +56,7 @@ impl Written<'_> {
     fn spec(&self, name: &str) -> Option<&WindowSpec> {
         let (mut name, mut known) = (name, self.named);
         loop {
-            let place = known.iter().rposition(|window| window.0.value.eq_ignore_ascii_case(name))?;
+            let place = known.iter().position(|window| window.0.value.eq_ignore_ascii_case(name))?;
             match &known[place].1 {
                 NamedWindowExpr::WindowSpec(spec) => return Some(spec),
                 NamedWindowExpr::NamedWindow(other) => (name, known) = (&other.value, &known[..place]),
@@ -56,8 +68,19 @@ impl Written<'_> {
 impl VisitorMut for Written<'_> {
     type Break = Box<PlanError>;
 
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        self.queries = self.queries.saturating_sub(1);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if let Expr::Function(function) = expr
+        if self.queries == 0
+            && let Expr::Function(function) = expr
             && let Some(WindowType::NamedWindow(name)) = &function.over
         {
             let Some(spec) = self.spec(&name.value) else {
