@@ -95,6 +95,14 @@ class Server:
         return "--token-file", self.data / "token"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def remembered(tmp_path_factory):
+    """What Python in this process remembers of tables lies below the tests' directory, and not with the person who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HUSH_STATE_DIR", str(tmp_path_factory.mktemp("remembered")))
+        yield
+
+
 @pytest.fixture
 def hush(tmp_path):
     """A runner in a fresh directory."""
