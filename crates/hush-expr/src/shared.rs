@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use num_bigint::BigInt;
 
-use crate::tree::{Function, Node};
+use crate::tree::{Function, Node, check_bits};
 use crate::value::{Values, value};
 use crate::{Expression, Ratio};
 
 /// Most terms that a function may become.
 const MAX_TERMS: usize = 64;
+/// Most pieces that all functions may have then: inside one another they would grow as a power of their number.
+const MAX_PIECES: u64 = 4096;
 
 /// Places of factors, rising, each as often as it is one.
 type Monomial = Vec<usize>;
@@ -19,9 +21,9 @@ type Polynomial = BTreeMap<Monomial, Ratio>;
 
 impl Expression {
     /// An expression of the same value on vectors of so many elements, with what all of them share in front of functions: `mean((x - mean(x))^2)` is `mean(x^2) - mean(x)^2`.
-    /// A function stays as it is where it has no such factor, or would become more than 64 terms.
+    /// A function stays as it is where it has no such factor, or would become more than 64 terms, or all of them more than 4096 pieces.
     pub fn with_shared_in_front(&self, length: usize) -> Self {
-        let root = Taker { names: self.names(), length, factors: Vec::new() }.node(self.root());
+        let root = Taker { names: self.names(), length, factors: Vec::new(), pieces: 0 }.node(self.root());
         Self::of(root, self.names().to_vec())
     }
 }
@@ -31,6 +33,8 @@ struct Factor {
     /// Positions differ where texts do not.
     text: String,
     node: Node,
+    /// Its pieces.
+    size: u64,
     is_shared: bool,
 }
 
@@ -38,6 +42,8 @@ struct Taker<'a> {
     names: &'a [String],
     length: usize,
     factors: Vec<Factor>,
+    /// Pieces that functions have become so far.
+    pieces: u64,
 }
 
 impl Taker<'_> {
@@ -58,6 +64,14 @@ impl Taker<'_> {
         let is_shared = |factor: &usize| self.factors.get(*factor).is_some_and(|factor| factor.is_shared);
         let mut factors = polynomial.keys().flatten().peekable();
         if factors.peek().is_some() && !factors.any(is_shared) {
+            return None;
+        }
+        let size_of = |monomial: &Monomial| {
+            let sizes = monomial.iter().filter_map(|factor| Some(self.factors.get(*factor)?.size));
+            sizes.fold(0, u64::saturating_add)
+        };
+        self.pieces = polynomial.keys().map(size_of).fold(self.pieces, u64::saturating_add);
+        if self.pieces > MAX_PIECES {
             return None;
         }
         let of = if function == Function::Mean { Function::Mean } else { Function::Sum };
@@ -135,7 +149,7 @@ impl Taker<'_> {
         let text = expression.to_string();
         self.factors.iter().position(|known| known.text == text).unwrap_or_else(|| {
             let is_shared = expression.is_one_value();
-            self.factors.push(Factor { text, node: node.clone(), is_shared });
+            self.factors.push(Factor { text, node: node.clone(), size: node.unrolled(), is_shared });
             self.factors.len() - 1
         })
     }
@@ -157,9 +171,11 @@ fn multiplied(a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
         let of_term = b.iter().map(|(right, number)| {
             let mut monomial: Monomial = left.iter().chain(right).copied().collect();
             monomial.sort_unstable();
-            (monomial, factor * number)
+            let number = factor * number;
+            check_bits(number.bits()).ok()?;
+            Some((monomial, number))
         });
-        product = added(product, of_term.collect());
+        product = added(product, of_term.collect::<Option<_>>()?);
         if product.len() > MAX_TERMS {
             return None;
         }

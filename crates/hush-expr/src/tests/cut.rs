@@ -138,6 +138,22 @@ fn shared_factors_come_in_front_of_functions() {
     }
 }
 
+/// Each function inside another would make the expression 28 times as long.
+#[test]
+fn expressions_do_not_grow_out_of_proportion() {
+    let nested = |inner: String, _: usize| format!("sum((x + max({inner}, 1))^7)");
+    let text = (0..8).fold("sum(x)".to_owned(), nested) + " > 1";
+    let whole = Expression::parse(&text).unwrap();
+    let taken = whole.with_shared_in_front(4);
+    assert!(taken != whole && taken.to_string().len() < 1 << 20);
+    assert!(taken.cut(Cut::Products).is_ok());
+    // Nor many functions, nor numbers.
+    let many = vec!["sum((x + mean(x))^30)"; 400].join(" + ");
+    assert!(Expression::parse(&many).unwrap().with_shared_in_front(4).to_string().len() < 1 << 18);
+    let wide = Expression::parse("sum((2^1024*2^1024*2^1024*(x + mean(x)))^43) > 1").unwrap();
+    assert_eq!(wide.with_shared_in_front(4), wide);
+}
+
 #[test]
 fn what_cannot_be_cut_is_said_with_its_place() {
     for (text, position) in

@@ -54,7 +54,7 @@ pub fn several(schemas: &[&Schema], text: &str) -> Result<Several, PlanError> {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     };
-    broken(walk_mut(&mut query, &mut NamedWindows))?;
+    broken(walk_mut(&mut query, &mut NamedWindows::default()))?;
     broken(walk_mut(&mut query, &mut Expressions { spelling: &spelling }))?;
     let mut selects = Selects::new(schemas);
     broken(walk_mut(&mut query, &mut selects))?;
@@ -364,6 +364,17 @@ mod tests {
         ] {
             assert_eq!(read(text).unwrap().sql, expected, "{text}");
         }
+    }
+
+    /// A window of many bytes, which has a name of one.
+    #[test]
+    fn windows_do_not_grow_out_of_proportion() {
+        let of = |uses: usize| {
+            let (outputs, keys) = (vec!["RANK() OVER w"; uses].join(", "), vec!["cost"; 2000].join(", "));
+            read(&format!("SELECT {outputs} FROM visits WINDOW w AS (ORDER BY {keys})"))
+        };
+        assert!(of(3).is_ok());
+        assert_eq!(of(1000).unwrap_err().code(), "HUSH-P012");
     }
 
     #[test]

@@ -10,11 +10,18 @@ use sqlparser::ast::{
 };
 
 use super::super::statement;
-use crate::error::{Clause, Feature, PlanError};
+use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::sql::walk::{walk, walk_mut};
 
+/// Most bytes of windows that are written out: as many as a query has. A name is short, and its window need not be.
+const MAX_BYTES: usize = 64 << 10;
+
 /// Writes out the windows of every SELECT.
-pub(super) struct NamedWindows;
+#[derive(Default)]
+pub(super) struct NamedWindows {
+    /// Bytes that were written out.
+    bytes: usize,
+}
 
 impl VisitorMut for NamedWindows {
     type Break = Box<PlanError>;
@@ -25,7 +32,7 @@ impl VisitorMut for NamedWindows {
         if let Err(error) = check_names(&named) {
             return ControlFlow::Break(Box::new(error));
         }
-        let mut written = Written { named: &named, queries: 0 };
+        let mut written = Written { named: &named, queries: 0, bytes: &mut self.bytes };
         for item in &mut select.projection {
             walk_mut(item, &mut written)?;
         }
@@ -49,6 +56,7 @@ struct Written<'a> {
     named: &'a [NamedWindowDefinition],
     /// Sub-queries that are open: their windows are their own.
     queries: u32,
+    bytes: &'a mut usize,
 }
 
 impl Written<'_> {
@@ -87,7 +95,13 @@ impl VisitorMut for Written<'_> {
                 let unknown = statement::unsupported(Clause::Select, Feature::UnknownWindowName);
                 return ControlFlow::Break(Box::new(unknown));
             };
-            function.over = Some(WindowType::WindowSpec(spec.clone()));
+            let spec = spec.clone();
+            *self.bytes += spec.to_string().len();
+            if *self.bytes > MAX_BYTES {
+                let (what, limit) = (Measure::Bytes, MAX_BYTES as u64);
+                return ControlFlow::Break(Box::new(PlanError::TooComplex { what, limit }));
+            }
+            function.over = Some(WindowType::WindowSpec(spec));
         }
         ControlFlow::Continue(())
     }
