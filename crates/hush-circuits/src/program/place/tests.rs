@@ -19,7 +19,8 @@ fn drawn(draw: &mut Draw, count: usize) -> Steps<f64> {
         let place = ops.len();
         let mut pick = |unused: &mut Vec<usize>| {
             let index = draw.below(unused.len().max(1));
-            let is_fresh = !unused.is_empty() && draw.below(3) > 0;
+            // From `count` on every step takes two that are unused, so that there are fewer than twice as many steps.
+            let is_fresh = !unused.is_empty() && (place >= count || draw.below(3) > 0);
             if is_fresh { unused.swap_remove(index) } else { draw.below(place) }
         };
         let (a, b) = (pick(&mut unused), pick(&mut unused));
