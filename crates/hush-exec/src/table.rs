@@ -195,9 +195,7 @@ impl Snapshot {
     /// # Errors
     /// [`ExecError::Corrupt`], also for a part that does not have it; [`ExecError::Io`].
     pub(crate) fn cube(&self, part: PartRef<'_>, number: u32) -> Result<StoredCube, ExecError> {
-        let cubes = self.store.cubes(part.entry)?;
-        let cube = cubes.and_then(|cubes| cubes.cubes.into_iter().find(|cube| cube.number == number));
-        cube.ok_or(ExecError::Corrupt { code: "HUSH-T033" })
+        self.store.cube(part.entry, number)?.ok_or(ExecError::Corrupt { code: "HUSH-T033" })
     }
 
     /// The sealed index of a sorted run of a part.

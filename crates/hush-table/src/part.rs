@@ -25,6 +25,7 @@ use hush_plan::EncodingId;
 
 pub(crate) use clear::bytes_of;
 pub use clear::{ClearPart, ClearPartWriter, ColumnBounds};
+pub(crate) use cube::CubesHead;
 pub use cube::{
     CubeSums, MAX_CUBE_CELLS, MAX_CUBE_LANES, MAX_CUBES, MAX_LANE_BITS, PackedSums, PartCubes, StoredCube,
 };

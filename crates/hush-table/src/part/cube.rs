@@ -17,6 +17,8 @@ mod sums;
 #[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests;
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 pub use sums::{CubeSums, PackedSums};
@@ -99,33 +101,73 @@ impl PartCubes {
 
     /// The cubes that some bytes are; `None` if they are none. Nothing is copied.
     pub fn decode(bytes: Bytes) -> Option<Self> {
-        let (id, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<16>()?;
+        let CubesHead { id, cubes } = CubesHead::decode(&bytes, bytes.len() as u64)?;
+        let cube = |head: CubeHead| {
+            let place = usize::try_from(head.sums.start).ok()?..usize::try_from(head.sums.end).ok()?;
+            let sums = bytes.get(place).map(|sums| bytes.slice_ref(sums))?;
+            head.with_sums(sums)
+        };
+        Some(Self { id, cubes: cubes.into_iter().map(cube).collect::<Option<_>>()? })
+    }
+}
+
+/// What a file of cubes says before the sums.
+pub(crate) struct CubesHead {
+    pub(crate) id: CubesId,
+    /// Numbers rising.
+    pub(crate) cubes: Vec<CubeHead>,
+}
+
+/// The shape of a cube, and where in the file its sums are.
+pub(crate) struct CubeHead {
+    pub(crate) number: u32,
+    cells: u32,
+    bits: Vec<u8>,
+    /// Bytes of the file.
+    pub(crate) sums: Range<u64>,
+}
+
+impl CubesHead {
+    /// Bytes in which every head ends.
+    pub(crate) const MAX_BYTES: u64 = 26 + MAX_CUBES as u64 * (9 + MAX_CUBE_LANES as u64);
+
+    /// The head of a file of `length` bytes that begins with `front`; `None` if the file is none of cubes.
+    pub(crate) fn decode(front: &[u8], length: u64) -> Option<Self> {
+        let (id, rest) = front.strip_prefix(MAGIC)?.split_first_chunk::<16>()?;
         let (count, mut rest) = rest.split_first_chunk::<2>()?;
         let count = usize::from(u16::from_le_bytes(*count));
         if !(1..=MAX_CUBES).contains(&count) {
             return None;
         }
-        let mut heads = Vec::with_capacity(count);
+        let mut cubes: Vec<CubeHead> = Vec::with_capacity(count);
         for _ in 0..count {
             let number = u32::from_le_bytes(*take(&mut rest)?);
             let (cells, bits) = take_shape(&mut rest)?;
-            heads.push((number, cells, bits));
+            cubes.push(CubeHead { number, cells, bits: bits.to_vec(), sums: 0..0 });
         }
-        if !heads.is_sorted_by(|(before, ..), (after, ..)| before < after) {
+        if !cubes.is_sorted_by(|before, after| before.number < after.number) {
             return None;
         }
-        let mut sums = bytes.slice_ref(rest);
-        let mut cubes = Vec::with_capacity(count);
-        for (number, cells, bits) in heads {
-            let length = usize::try_from(CubeSums::packed_bytes(cells, bits)).ok()?;
-            if sums.len() < length {
-                return None;
-            }
-            let sums = sums.split_to(length);
-            sums::is_packed(&sums, cells, bits).then_some(())?;
-            cubes.push(StoredCube { number, cells, bits: bits.to_vec(), sums });
+        let mut end = front.len().checked_sub(rest.len())? as u64;
+        for cube in &mut cubes {
+            let start = end;
+            end = end.checked_add(CubeSums::packed_bytes(cube.cells, &cube.bits))?;
+            cube.sums = start..end;
         }
-        sums.is_empty().then_some(Self { id: CubesId::from_bytes(*id), cubes })
+        (end == length).then_some(Self { id: CubesId::from_bytes(*id), cubes })
+    }
+
+    /// Numbers of the cubes, in order.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.cubes.iter().map(|cube| cube.number).collect()
+    }
+}
+
+impl CubeHead {
+    /// The cube with these sums; `None` if they are not those of this shape.
+    pub(crate) fn with_sums(self, sums: Bytes) -> Option<StoredCube> {
+        let Self { number, cells, bits, .. } = self;
+        sums::is_packed(&sums, cells, &bits).then_some(StoredCube { number, cells, bits, sums })
     }
 }
 

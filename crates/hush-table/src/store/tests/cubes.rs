@@ -65,6 +65,10 @@ fn writers_store_the_cubes_of_their_parts() {
         for (place, entry) in manifest.placed_parts() {
             let expected = (place.first_chunk != 1).then(|| cubes(place.first_chunk, entry.chunks));
             assert_eq!(store.cubes(entry).unwrap(), expected);
+            for number in [3, 7, 8] {
+                let cube = expected.as_ref().and_then(|cubes| cubes.cube(number).cloned());
+                assert_eq!(store.cube(entry, number).unwrap(), cube, "{number}");
+            }
             assert_eq!(entry.has_cube(7), expected.is_some());
         }
         store.verify(manifest).unwrap();
