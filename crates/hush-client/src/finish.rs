@@ -2,6 +2,7 @@
 //! The last step of every query: decrypted groups or rows become the result with an ordinary query engine,
 //! which evaluates expressions on aggregates, HAVING, ORDER BY and LIMIT.
 
+pub(crate) mod joint;
 pub(crate) mod moments;
 mod picked;
 pub(crate) mod quantile;

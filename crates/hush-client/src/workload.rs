@@ -11,7 +11,7 @@ use hush_plan::filter::note;
 use hush_plan::propose::{
     Advice, Answer, Answered, Kept, Situation, alternatives, list_texts, listed, propose,
 };
-use hush_plan::sql::{parse, statements};
+use hush_plan::sql::{asked, parse, statements};
 use hush_plan::{PlanError, PrivateEncoding, Query, Schema, WayName};
 use hush_table::CHUNK_ROWS;
 use hush_table::source::{ColumnData, ReadAs, Source};
@@ -85,7 +85,7 @@ fn queries_of(schema: &Schema, text: &str) -> Result<Vec<Query>, ClientError> {
         return Err(ClientError::Usage { what });
     }
     let parsed = statements.iter().enumerate().map(|(place, statement)| {
-        parse(schema, statement).map_err(|source| ClientError::Query { number: place + 1, source })
+        asked(schema, statement).map_err(|source| ClientError::Query { number: place + 1, source })
     });
     parsed.collect()
 }

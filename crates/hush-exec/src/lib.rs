@@ -53,8 +53,10 @@ mod table;
 mod workers;
 
 pub use clear::central;
+pub use clear::logistic::{OutcomeFault, aggregate as logreg, part as logreg_part};
 pub use clear::matching::rows_where;
 pub use clear::order::functions as ordered;
+pub use clear::product::functions as products_of_rows;
 pub use clear::shape::clear_half_bytes;
 pub use combiner::Combiner;
 pub use engine::Engine;

@@ -106,6 +106,25 @@ pub(crate) enum OrderFunction {
     },
 }
 
+/// The aggregate functions of the rows one by one, some in an order that the call gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowFunction {
+    /// ANY_VALUE: the first that is not NULL.
+    AnyValue,
+    /// ARG_MAX, MAX_BY: the value beside the greatest of another; rows where one of both is NULL do not count.
+    ArgMax,
+    /// ARG_MIN, MIN_BY
+    ArgMin,
+    /// BIT_AND, BIT_OR, BIT_XOR
+    Bits,
+    /// FIRST, FIRST_VALUE
+    First,
+    /// STRING_AGG, LISTAGG, GROUP_CONCAT: texts of the values, with a separator between them.
+    Joined,
+    /// LAST, LAST_VALUE
+    Last,
+}
+
 /// The input of an aggregate, which decides how it is planned and finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aggregate {
@@ -119,6 +138,8 @@ pub(crate) enum Aggregate {
     FromSums(FromSums),
     /// From exact sums over the rows where several arguments all have a value; works on encrypted columns.
     Jointly(Jointly),
+    /// Of the rows one by one, by the owner's query engine.
+    Rows(RowFunction),
 }
 
 /// Functions of exact sums of one argument.
@@ -150,6 +171,8 @@ pub(crate) enum Arguments {
     OneAndPart,
     /// One, or `*`, or none.
     OneOrRows,
+    /// One, and perhaps the text between the values.
+    OneOrSeparator,
     /// `y` and `x`.
     Pair,
     /// The part of the rows; the argument stands in `WITHIN GROUP (ORDER BY x)`.
@@ -186,7 +209,13 @@ pub(crate) struct Entry {
 
 /// All of them; those that are suggested in alphabetical order.
 const AGGREGATES: &[Entry] = &[
+    Entry::rows(&["any_value", "arbitrary"], RowFunction::AnyValue, Arguments::One).suggested("any_value"),
+    Entry::rows(&["arg_max", "max_by"], RowFunction::ArgMax, Arguments::Pair).suggested("arg_max"),
+    Entry::rows(&["arg_min", "min_by"], RowFunction::ArgMin, Arguments::Pair).suggested("arg_min"),
     Entry::moments(&["avg"], MomentFunction::Avg, Purpose::Avg).alias("mean", "avg").suggested("avg"),
+    Entry::rows(&["bit_and"], RowFunction::Bits, Arguments::One),
+    Entry::rows(&["bit_or"], RowFunction::Bits, Arguments::One),
+    Entry::rows(&["bit_xor"], RowFunction::Bits, Arguments::One),
     Entry::engine(&["bool_and"]),
     Entry::engine(&["bool_or"]),
     Entry::pair(&["corr"], JointFunction::Corr).suggested("corr"),
@@ -196,12 +225,14 @@ const AGGREGATES: &[Entry] = &[
         .suggested("count"),
     Entry::pair(&["covar_pop"], JointFunction::CovarPop).suggested("covar_pop"),
     Entry::pair(&["covar_samp", "covar"], JointFunction::CovarSamp).suggested("covar_samp"),
+    Entry::rows(&["first_value", "first"], RowFunction::First, Arguments::One).suggested("first_value"),
     Entry::product(&["geomean"], ProductFunction::Geomean)
         .alias("geometric_mean", "geomean")
         .suggested("geomean"),
     Entry::moments(&["kurtosis"], MomentFunction::Kurtosis, Purpose::Kurtosis).suggested("kurtosis"),
     Entry::moments(&["kurtosis_pop"], MomentFunction::KurtosisPop, Purpose::Kurtosis)
         .suggested("kurtosis_pop"),
+    Entry::rows(&["last_value", "last"], RowFunction::Last, Arguments::One).suggested("last_value"),
     Entry::jointly(&["linreg_count"], Jointly::Count, Arguments::Features),
     Entry::features(&["linreg_intercept"], JointFunction::Intercept),
     Entry::features(&["linreg_r2"], JointFunction::R2),
@@ -241,6 +272,8 @@ const AGGREGATES: &[Entry] = &[
     Entry::moments(&["stddev_samp", "stddev"], MomentFunction::StddevSamp, Purpose::Stddev)
         .suggested("stddev"),
     Entry::moments(&["stddev_pop"], MomentFunction::StddevPop, Purpose::Stddev).suggested("stddev_pop"),
+    Entry::rows(&["string_agg", "group_concat", "listagg"], RowFunction::Joined, Arguments::OneOrSeparator)
+        .suggested("string_agg"),
     Entry::moments(&["sum"], MomentFunction::Sum, Purpose::Sum).suggested("sum"),
     Entry::moments(&["var_pop"], MomentFunction::VarPop, Purpose::Variance)
         .alias("variance_pop", "var_pop")
@@ -263,7 +296,10 @@ pub(crate) fn of_purpose(purpose: Purpose) -> impl Iterator<Item = &'static Entr
 /// The names by which the server's query engine is asked for aggregates of clear columns.
 pub fn engine_aggregates() -> impl Iterator<Item = &'static str> {
     let is_asked = |entry: &&Entry| {
-        !matches!(entry.computes, Aggregate::Fitted(_) | Aggregate::Jointly(_) | Aggregate::Ordered(_))
+        !matches!(
+            entry.computes,
+            Aggregate::Fitted(_) | Aggregate::Jointly(_) | Aggregate::Ordered(_) | Aggregate::Rows(_)
+        )
     };
     AGGREGATES.iter().filter(is_asked).map(Entry::engine_name)
 }
@@ -308,6 +344,38 @@ impl OrderFunction {
 }
 
 impl JointFunction {
+    /// The function as one word, for a query engine's argument.
+    pub fn code(self) -> String {
+        match self {
+            Self::Corr => "corr".to_owned(),
+            Self::CovarPop => "covar_pop".to_owned(),
+            Self::CovarSamp => "covar_samp".to_owned(),
+            Self::Intercept => "intercept".to_owned(),
+            Self::Mean(index) => format!("mean:{index}"),
+            Self::R2 => "r2".to_owned(),
+            Self::Slope(index) => format!("slope:{index}"),
+            Self::Spread(i, j) => format!("spread:{i}:{j}"),
+        }
+    }
+
+    /// The function of such a word.
+    pub fn of_code(code: &str) -> Option<Self> {
+        let mut words = code.split(':');
+        let name = words.next()?;
+        let numbers: Vec<usize> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
+        Some(match (name, numbers.as_slice()) {
+            ("corr", []) => Self::Corr,
+            ("covar_pop", []) => Self::CovarPop,
+            ("covar_samp", []) => Self::CovarSamp,
+            ("intercept", []) => Self::Intercept,
+            ("mean", [index]) => Self::Mean(*index),
+            ("r2", []) => Self::R2,
+            ("slope", [index]) => Self::Slope(*index),
+            ("spread", [i, j]) => Self::Spread(*i, *j),
+            _ => return None,
+        })
+    }
+
     /// The products of variables `i ≤ j` that it reads, of so many.
     pub(crate) fn products(self, variables: usize) -> Vec<(usize, usize)> {
         let pairs = |from: usize| (from..variables).flat_map(move |i| (i..variables).map(move |j| (i, j)));
@@ -391,6 +459,10 @@ impl Entry {
         Self::jointly(names, Jointly::Function(function), Arguments::Features)
     }
 
+    const fn rows(names: &'static [&'static str], computes: RowFunction, arguments: Arguments) -> Self {
+        Self::new(names, Aggregate::Rows(computes), arguments)
+    }
+
     const fn alias(self, alias: &'static str, known: &'static str) -> Self {
         Self { alias: Some((alias, known)), ..self }
     }
@@ -413,6 +485,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn functions_are_those_of_their_codes() {
+        use JointFunction as F;
+        let all = [F::Corr, F::CovarPop, F::CovarSamp, F::Intercept, F::Mean(1), F::R2, F::Slope(32)];
+        for function in all.into_iter().chain([F::Spread(0, 1), F::Mean(0)]) {
+            assert_eq!(F::of_code(&function.code()), Some(function));
+        }
+        for code in ["", "corr:1", "mean", "mean:x", "spread:1", "slope:1:2", "Corr"] {
+            assert_eq!(F::of_code(code), None, "{code}");
+        }
+    }
+
+    #[test]
     fn every_name_means_one_aggregate() {
         let mut names: Vec<&str> = AGGREGATES.iter().flat_map(Entry::all_names).collect();
         let count = names.len();
@@ -427,6 +511,6 @@ mod tests {
         }
         assert!(suggestions().is_sorted());
         assert!(AGGREGATES.iter().filter_map(|entry| entry.purpose).all(|of| Purpose::ALL.contains(&of)));
-        assert_eq!(named("first"), None);
+        assert_eq!(named("array_agg"), None);
     }
 }

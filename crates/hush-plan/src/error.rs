@@ -351,6 +351,20 @@ pub enum Measure {
 }
 
 impl PlanError {
+    /// Whether it refuses what is planned as a question about [several](crate::sql::several()) tables, be it of one.
+    pub fn is_for_several(&self) -> bool {
+        use Feature::{
+            CommonTable, DistinctOn, GroupingSets, Join, RowAggregate, SetOperation, Subquery, Window,
+        };
+        let (Self::Unsupported { feature, .. } | Self::UnsupportedCall { feature, .. }) = self else {
+            return false;
+        };
+        matches!(
+            feature,
+            CommonTable | DistinctOn | GroupingSets | Join | RowAggregate | SetOperation | Subquery | Window
+        )
+    }
+
     /// The stable code, for documents, logs and tests.
     pub fn code(&self) -> &'static str {
         match self {

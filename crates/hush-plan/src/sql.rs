@@ -16,6 +16,7 @@ pub(crate) mod clear;
 mod condition;
 mod constant;
 mod expression;
+mod forms;
 pub(crate) mod functions;
 mod joint;
 mod like;
@@ -46,7 +47,7 @@ pub use several::{Several, several};
 pub use shown::shown_name;
 pub use similar::similar_regex;
 pub use statement::{is_expression, table_of};
-pub use workload::{parse_workload, statements};
+pub use workload::{asked, parse_workload, statements};
 
 use std::collections::BTreeSet;
 

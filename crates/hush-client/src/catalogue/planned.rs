@@ -13,7 +13,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use hush_encode::arrow_type;
-use hush_exec::ordered;
+use hush_exec::{logreg, logreg_part, ordered, products_of_rows};
 use hush_plan::sql::several;
 use hush_plan::{Protection, Schema};
 
@@ -25,6 +25,7 @@ use super::rules::exact_rules;
 use super::scan::Scan;
 use super::stated::{Stated, stated};
 use crate::error::ClientError;
+use crate::finish::joint::exact_joint;
 use crate::finish::quantile::exact_quantile;
 use crate::finish::{common, without_tables};
 use crate::table::OwnedTable;
@@ -63,10 +64,10 @@ impl Planned {
             let state = SessionStateBuilder::new_from_existing(common).with_physical_optimizer_rules(rules);
             let mut state = state.with_analyzer_rules(exact_rules());
             // Of two functions with one name the later is taken.
-            state
-                .aggregate_functions()
-                .get_or_insert_default()
-                .extend(ordered().into_iter().chain([exact_quantile()]));
+            let functions = ordered().into_iter().chain(products_of_rows());
+            let functions = functions.chain([exact_joint(), exact_quantile(), logreg()]);
+            state.aggregate_functions().get_or_insert_default().extend(functions);
+            state.scalar_functions().get_or_insert_default().push(logreg_part());
             state.build()
         });
         let schemas: Vec<&Schema> = tables.iter().map(|table| table.schema()).collect();

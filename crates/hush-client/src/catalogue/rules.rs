@@ -130,6 +130,11 @@ fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     *argument = cast(argument.clone(), wanted);
                     call.func = quantile_of_doubles()?;
                 }
+            } else if let ("exact_joint", [_, variables @ ..]) =
+                (call.func.name(), call.params.args.as_slice())
+            {
+                let inexact = variables.iter().find(|variable| !is_exact(&kind(variable)));
+                inexact.map_or(Ok(()), |variable| Err(no_exact_number(variable)))?;
             } else if let [argument] = call.params.args.as_slice() {
                 let kind = kind(argument);
                 if let Some(wide) = wide(call.func.name(), &kind) {
@@ -175,8 +180,16 @@ fn quantile_of_doubles() -> Result<Arc<AggregateUDF>> {
 
 /// The refusal of a quantile between texts or truth values.
 fn no_number(argument: &Expr) -> DataFusionError {
-    let (text, reason) = (argument.to_string(), Unfit::NotANumber);
-    DataFusionError::External(Box::new(PlanError::WrongType { text, reason }))
+    unfit(argument, Unfit::NotANumber)
+}
+
+/// The refusal of a covariance of floats, or of what is no number.
+fn no_exact_number(argument: &Expr) -> DataFusionError {
+    unfit(argument, Unfit::Approximate)
+}
+
+fn unfit(argument: &Expr, reason: Unfit) -> DataFusionError {
+    DataFusionError::External(Box::new(PlanError::WrongType { text: argument.to_string(), reason }))
 }
 
 fn is_exact(kind: &DataType) -> bool {

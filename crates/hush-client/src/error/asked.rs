@@ -27,12 +27,9 @@ impl ClientError {
 
     /// Whether a question was refused because it is one for a [`Catalogue`](crate::Catalogue), be it of one table.
     pub fn needs_catalogue(&self) -> bool {
-        use hush_plan::error::Feature::{CommonTable, GroupingSets, Join, SetOperation, Subquery, Window};
         use hush_plan::{PlanError, Protection};
         match self {
-            Self::Plan(PlanError::Unsupported { feature, .. }) => {
-                matches!(feature, CommonTable | GroupingSets | Join | SetOperation | Subquery | Window)
-            }
+            Self::Plan(error) if error.is_for_several() => true,
             Self::Plan(PlanError::NotQueryable { protect, .. }) => *protect == Protection::JoinKey,
             _ => false,
         }

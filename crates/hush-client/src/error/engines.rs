@@ -3,6 +3,7 @@
 
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
+use hush_exec::{ExecError, OutcomeFault};
 
 use super::ClientError;
 
@@ -21,6 +22,9 @@ impl From<DataFusionError> for ClientError {
                 ArrowError::CastError(_) | ArrowError::ParseError(_) => "a value cannot be converted",
                 _ => "the query engine refused a value",
             },
+            DataFusionError::External(fault) if fault.is::<OutcomeFault>() => {
+                return Self::Exec(ExecError::Outcome);
+            }
             DataFusionError::ResourcesExhausted(_) => "it needs more memory than there is",
             DataFusionError::Plan(_) | DataFusionError::SchemaError(..) => {
                 "an expression over the results does not fit their types; cast them"

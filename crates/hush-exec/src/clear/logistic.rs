@@ -29,13 +29,13 @@ use datafusion::logical_expr::{
 
 use self::fit::{Rows, fit};
 
-/// The aggregate.
-pub(super) fn aggregate() -> Arc<AggregateUDF> {
+/// The aggregate, `logreg(n, y, x1, …)`.
+pub fn aggregate() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(Logreg { signature: Signature::variadic_any(Volatility::Immutable) }))
 }
 
-/// What takes its result apart.
-pub(super) fn part() -> Arc<ScalarUDF> {
+/// What takes its result apart, `logreg_part(fit, i)`.
+pub fn part() -> Arc<ScalarUDF> {
     let kinds = vec![list_of_doubles(), DataType::Int64];
     Arc::new(ScalarUDF::from(LogregPart { signature: Signature::exact(kinds, Volatility::Immutable) }))
 }
@@ -88,7 +88,7 @@ impl AggregateUDFImpl for Logreg {
 /// An outcome outside of 0 to 1.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("an outcome outside of 0 to 1")]
-pub(super) struct OutcomeFault;
+pub struct OutcomeFault;
 
 /// The rows of a group.
 #[derive(Debug)]

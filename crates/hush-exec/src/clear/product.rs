@@ -11,7 +11,7 @@ use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, Volatility, create_udaf};
 
 /// The two functions, each of one DOUBLE. Both are NULL without rows; GEOMEAN is NULL if a value is negative.
-pub(super) fn functions() -> Vec<Arc<AggregateUDF>> {
+pub fn functions() -> Vec<Arc<AggregateUDF>> {
     let function = |(name, is_root)| {
         let double = Arc::new(DataType::Float64);
         let state = vec![DataType::Int64, DataType::Float64, DataType::Float64, DataType::Boolean];

@@ -51,6 +51,9 @@ pub enum Feature {
     /// `SELECT DISTINCT` beyond clear expressions.
     #[error("SELECT DISTINCT with encrypted columns or aggregates")]
     Distinct,
+    /// `SELECT DISTINCT ON (x)` of a rehearsal.
+    #[error("SELECT DISTINCT ON")]
+    DistinctOn,
     /// `COUNT(DISTINCT x)` and the like on an encrypted column.
     #[error("this aggregate of an encrypted column")]
     EncryptedAggregate,
@@ -96,6 +99,12 @@ pub enum Feature {
     /// `x SIMILAR TO y`, and patterns that are none of the SQL standard.
     #[error("SIMILAR TO with something else than a literal that is a pattern of the SQL standard")]
     SimilarPattern,
+    /// `STRING_AGG(x, ',')` and the like of a rehearsal.
+    #[error("this aggregate of the rows one by one")]
+    RowAggregate,
+    /// `(a, b) = (c)`
+    #[error("a comparison of rows of values of different lengths")]
+    RowLengths,
     /// `LINREG(…)` or `LOGREG(…)` within an expression.
     #[error(
         "LINREG or LOGREG, which has several outputs, within an expression or outside of the list after SELECT"
@@ -112,9 +121,6 @@ pub enum Feature {
     /// A quantile at what is no part of the rows.
     #[error("a quantile at anything but a number from 0 to 1")]
     Part,
-    /// `MEDIAN(x)` and the like over several tables.
-    #[error("this aggregate of several tables")]
-    SeveralTables,
     /// A query inside the query.
     #[error("a subquery")]
     Subquery,
@@ -139,10 +145,8 @@ impl Feature {
             Self::CommonTable | Self::Subquery => Some("write it as one SELECT over the table"),
             Self::CommonName => Some("WITH under another name"),
             Self::OutputInOrder => Some("the output under another name"),
-            Self::SeveralTables => Some(
-                "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, MIN, MAX, MEDIAN, quantiles, MODE, BOOL_AND and BOOL_OR work on several tables",
-            ),
             Self::Distinct => Some("GROUP BY the clear columns"),
+            Self::DistinctOn | Self::RowAggregate => Some("on encrypted tables (hush query)"),
             Self::EncryptedAggregate => Some(
                 "COUNT, SUM, AVG, VARIANCE, STDDEV, SKEWNESS, KURTOSIS, COVAR, CORR, PRODUCT and regressions work on \
                  encrypted columns",
@@ -180,7 +184,8 @@ impl Feature {
             | Self::NotAPair
             | Self::Nothing
             | Self::Placeholder
-            | Self::RepeatedWindowName => None,
+            | Self::RepeatedWindowName
+            | Self::RowLengths => None,
         }
     }
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The functions: which are aggregates, and which scalar ones an expression may use.
 
-use sqlparser::ast::{DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments,
+};
 
 use super::expression::{expressions, holds, plain_name};
 use super::joint;
 use super::order;
 use super::windows::check_window;
-use crate::aggregates::{self, Aggregate, Arguments, Entry, FitPart, JointFunction, Jointly};
+use crate::aggregates::{self, Aggregate, Arguments, Entry, FitPart, JointFunction, Jointly, RowFunction};
 use crate::error::{Clause, Feature, PlanError};
 use crate::nearest::nearest;
 
@@ -44,11 +47,19 @@ pub(crate) fn aggregate(expr: &Expr) -> Option<Result<Call, PlanError>> {
 fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result<Call, PlanError> {
     let refuse = |feature| PlanError::Unsupported { clause: Clause::Select, feature };
     let FunctionArguments::List(list) = &function.args else { return Err(refuse(Feature::Subquery)) };
+    let takes_order = match entry.computes {
+        Aggregate::Rows(RowFunction::First | RowFunction::Last) => list.clauses.iter().all(is_order),
+        Aggregate::Rows(RowFunction::Joined) => {
+            list.clauses.iter().all(is_order) && (list.clauses.is_empty() || function.within_group.is_empty())
+        }
+        _ => list.clauses.is_empty(),
+    };
+    let takes_group = matches!(entry.arguments, Arguments::OneOrSeparator | Arguments::PartWithinGroup);
     let plain = matches!(function.parameters, FunctionArguments::None)
         && function.null_treatment.is_none()
-        && (function.within_group.is_empty() || entry.arguments == Arguments::PartWithinGroup)
+        && (function.within_group.is_empty() || takes_group)
         && !function.uses_odbc_syntax
-        && list.clauses.is_empty();
+        && takes_order;
     if !plain {
         return Err(refuse(Feature::Dialect));
     }
@@ -78,6 +89,18 @@ fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result
         let (aggregate, arguments) = (Aggregate::Ordered(of), vec![argument]);
         return Ok(Call { name, entry, aggregate, arguments, distinct, filter });
     }
+    if let Aggregate::Rows(_) = entry.computes {
+        let arguments = expressions(&list.args)?;
+        let fits = match entry.arguments {
+            Arguments::Pair => arguments.len() == 2,
+            Arguments::OneOrSeparator => (1..=2).contains(&arguments.len()),
+            _ => arguments.len() == 1,
+        };
+        if distinct || !fits {
+            return Err(refuse(Feature::Dialect));
+        }
+        return Ok(Call { name, entry, aggregate: entry.computes, arguments, distinct, filter });
+    }
     let arguments = match list.args.as_slice() {
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => vec![argument.clone()],
         [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if takes_rows => Vec::new(),
@@ -85,6 +108,16 @@ fn read_call(function: &Function, name: String, entry: &'static Entry) -> Result
         _ => return Err(refuse(Feature::Dialect)),
     };
     Ok(Call { name, entry, aggregate: entry.computes, arguments, distinct, filter })
+}
+
+/// Whether a clause inside a call is the order of its rows.
+fn is_order(clause: &FunctionArgumentClause) -> bool {
+    matches!(clause, FunctionArgumentClause::OrderBy(keys) if keys.iter().all(|key| key.with_fill.is_none()))
+}
+
+/// Whether a call tells sets of keys apart.
+pub(super) fn is_grouping(function: &Function) -> bool {
+    function.over.is_none() && plain_name(function).as_deref() == Some("grouping")
 }
 
 /// Whether an aggregate stands anywhere in `expr`.
@@ -97,6 +130,9 @@ pub(super) fn check_scalar(function: &Function, clause: Clause) -> Result<(), Pl
     let refuse = |feature| PlanError::Unsupported { clause, feature };
     if function.over.is_some() {
         return check_window(function, clause);
+    }
+    if is_grouping(function) {
+        return Err(refuse(Feature::GroupingSets));
     }
     let name = plain_name(function);
     if !name.as_ref().is_some_and(|name| SCALAR.contains(&name.as_str())) {

@@ -5,7 +5,8 @@
 //! for `COUNT(*)`, else its text. A name that is taken gets `_2`, `_3`, ….
 
 use sqlparser::ast::{
-    Expr, Ident, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+    ExcludeSelectItem, Expr, Ident, ObjectName, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind,
+    WildcardAdditionalOptions,
 };
 
 use super::expression::{bare, column_name, shown};
@@ -42,12 +43,12 @@ pub(super) fn items(names: &Names<'_>, projection: Vec<SelectItem>) -> Result<Ve
                     }),
                 }
             }
-            SelectItem::Wildcard(options) if is_plain(&options) => expand(names, &mut items),
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(table), options)
-                if is_plain(&options) =>
-            {
+            SelectItem::Wildcard(options) => expand(names, excluded(&options)?, &mut items)?,
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(table), options) => {
                 match table.0.as_slice() {
-                    [ObjectNamePart::Identifier(ident)] if names.is_table(ident) => expand(names, &mut items),
+                    [ObjectNamePart::Identifier(ident)] if names.is_table(ident) => {
+                        expand(names, excluded(&options)?, &mut items)?;
+                    }
                     _ => {
                         let (found, expected) = (table.to_string(), names.schema.table.clone());
                         return Err(PlanError::UnknownTable { found, expected });
@@ -73,19 +74,44 @@ pub(super) fn left_out(schema: &Schema, projection: &[SelectItem]) -> Vec<(Strin
     rest.map(|column| (column.name.clone(), column.protect)).collect()
 }
 
-/// `*` stands for every column that queries can use, in file order.
-fn expand(names: &Names<'_>, items: &mut Vec<Item>) {
+/// `*` stands for every column that queries can use, in file order, but for those that it excludes.
+fn expand(names: &Names<'_>, excluded: Vec<Ident>, items: &mut Vec<Item>) -> Result<(), PlanError> {
+    let resolve = |ident| names.resolve(Expr::Identifier(ident), Clause::Select, &[]);
+    let excluded: Vec<Expr> = excluded.into_iter().map(resolve).collect::<Result<_, _>>()?;
     for column in &names.schema.columns {
-        if matches!(column.protect, Protection::Clear | Protection::Encrypt | Protection::JoinKey) {
-            let expr = Expr::Identifier(Ident::with_quote('"', &column.name));
+        let expr = Expr::Identifier(Ident::with_quote('"', &column.name));
+        let is_usable =
+            matches!(column.protect, Protection::Clear | Protection::Encrypt | Protection::JoinKey);
+        if is_usable && !excluded.contains(&expr) {
             push(items, expr, column.name.clone(), false);
         }
     }
+    Ok(())
 }
 
-fn is_plain(options: &WildcardAdditionalOptions) -> bool {
-    let wildcard_token = options.wildcard_token.clone();
-    *options == WildcardAdditionalOptions { wildcard_token, ..WildcardAdditionalOptions::default() }
+/// The columns that a star leaves out by EXCLUDE or EXCEPT.
+///
+/// # Errors
+/// P005 for anything else that it has behind it.
+pub(super) fn excluded(options: &WildcardAdditionalOptions) -> Result<Vec<Ident>, PlanError> {
+    let dialect = || PlanError::Unsupported { clause: Clause::Select, feature: Feature::Dialect };
+    let WildcardAdditionalOptions { wildcard_token, opt_exclude, opt_except, .. } = options.clone();
+    let names = match &opt_exclude {
+        None => Vec::new(),
+        Some(ExcludeSelectItem::Single(name)) => vec![name],
+        Some(ExcludeSelectItem::Multiple(names)) => names.iter().collect(),
+    };
+    let name = |name: &ObjectName| match name.0.as_slice() {
+        [ObjectNamePart::Identifier(ident)] => Ok(ident.clone()),
+        _ => Err(dialect()),
+    };
+    let mut excluded: Vec<Ident> = names.into_iter().map(name).collect::<Result<_, _>>()?;
+    if let Some(except) = &opt_except {
+        excluded.push(except.first_element.clone());
+        excluded.extend(except.additional_elements.iter().cloned());
+    }
+    let known = WildcardAdditionalOptions { wildcard_token, opt_exclude, opt_except, ..Default::default() };
+    if *options == known { Ok(excluded) } else { Err(dialect()) }
 }
 
 fn push(items: &mut Vec<Item>, expr: Expr, name: String, named: bool) {

@@ -8,6 +8,7 @@ use sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator, Value, Visit
 
 use super::expression::{is_comparison, shown};
 use super::{Query, functions, similar};
+use crate::aggregates::Aggregate;
 use crate::error::{Clause, Feature, PlanError};
 use crate::sql::walk::walk;
 
@@ -53,7 +54,13 @@ impl Visitor for Walk {
             }
             Some(call) => {
                 self.inside += 1;
-                call.map(drop)
+                call.and_then(|call| match call.aggregate {
+                    Aggregate::Rows(_) => {
+                        let feature = Feature::RowAggregate;
+                        Err(PlanError::UnsupportedCall { text: shown(expr), feature })
+                    }
+                    _ => Ok(()),
+                })
             }
             None => node(expr, self.clause),
         };

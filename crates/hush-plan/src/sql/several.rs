@@ -6,8 +6,10 @@
 //!
 //! *Non-goals.* What each table is asked: that follows from the engine's plan.
 
+mod joint;
 mod order;
 mod quotients;
+mod rows;
 mod selects;
 mod spelling;
 mod windows;
@@ -17,17 +19,16 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Value, VisitorMut,
+    ObjectNamePart, Select, Value, VisitorMut,
 };
 
 use self::order::Orders;
 use self::selects::Selects;
 use self::spelling::{Spelling, respell_aliases};
 use self::windows::NamedWindows;
-use super::expression::shown;
-use super::{functions, like, names, scalar, statement};
-use crate::aggregates::{self, Aggregate, FromSums, OrderFunction};
-use crate::error::{Clause, Feature, PlanError};
+use super::{bare, functions, like, names, scalar, statement};
+use crate::aggregates::{self, Aggregate, OrderFunction};
+use crate::error::{Clause, PlanError};
 use crate::schema::Schema;
 use crate::sql::walk::walk_mut;
 
@@ -75,6 +76,16 @@ struct Expressions<'a> {
 impl VisitorMut for Expressions<'_> {
     type Break = Box<PlanError>;
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        match joint::regressions(std::mem::take(&mut select.projection)) {
+            Ok(outputs) => {
+                select.projection = outputs;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if let Some(double) = names::beyond_decimals(expr) {
             *expr = double;
@@ -105,6 +116,9 @@ impl VisitorMut for Renaming {
         if let Expr::Function(function) = expr {
             match call.as_ref().map(|call| (call.aggregate, call.arguments.as_slice())) {
                 Some((Aggregate::Ordered(of), [argument])) => place_in_order(function, of, argument),
+                Some((Aggregate::Rows(of), arguments)) => rows::as_the_engine_has_it(function, of, arguments),
+                Some((Aggregate::Fitted(part), arguments)) => joint::fitted(function, part, arguments),
+                Some((Aggregate::Jointly(of), arguments)) => joint::of_exact_sums(function, of, arguments),
                 _ => rename(&mut function.name),
             }
         }
@@ -122,14 +136,13 @@ fn check(expr: &Expr) -> Result<(), PlanError> {
         | Expr::InSubquery { .. }
         | Expr::Rollup(_)
         | Expr::Subquery(_) => Ok(()),
+        Expr::AllOp { right, .. } | Expr::AnyOp { right, .. } if matches!(bare(right), Expr::Subquery(_)) => {
+            Ok(())
+        }
+        Expr::Function(function) if functions::is_grouping(function) => Ok(()),
         _ => match functions::aggregate(expr) {
             None => scalar::node(expr, Clause::Select),
-            Some(call) => match call?.aggregate {
-                Aggregate::Engine(_)
-                | Aggregate::FromSums(FromSums::Count | FromSums::Moments(_))
-                | Aggregate::Ordered(_) => Ok(()),
-                _ => Err(PlanError::UnsupportedCall { text: shown(expr), feature: Feature::SeveralTables }),
-            },
+            Some(call) => call.map(drop),
         },
     }
 }
@@ -246,6 +259,52 @@ mod tests {
         }
     }
 
+    /// Functions of rows one by one are the engine's, in the order of the call; rows of values are sought by EXISTS.
+    #[test]
+    fn rows_are_told_one_by_one() {
+        for (text, expected) in [
+            (
+                "SELECT ANY_VALUE(n) AS v, FIRST(n ORDER BY id DESC) AS f, LAST(n) AS l FROM visits",
+                r#"SELECT first_value("n") FILTER (WHERE ("n") IS NOT NULL) AS "v", first_value("n" ORDER BY "id" DESC) AS "f", last_value("n") AS "l" FROM "visits""#,
+            ),
+            (
+                "SELECT ARG_MAX(id, cost) AS m, MIN_BY(id, cost) FILTER (WHERE n > 1) AS l FROM visits",
+                r#"SELECT first_value("id" ORDER BY "cost" DESC) FILTER (WHERE (("id") IS NOT NULL) AND ("cost") IS NOT NULL) AS "m", first_value("id" ORDER BY "cost" ASC) FILTER (WHERE (("n" > 1) AND ("id") IS NOT NULL) AND ("cost") IS NOT NULL) AS "l" FROM "visits""#,
+            ),
+            (
+                "SELECT STRING_AGG(n, '; ' ORDER BY n) AS a, LISTAGG(id) WITHIN GROUP (ORDER BY n DESC) AS b FROM visits",
+                r#"SELECT string_agg(CAST("n" AS VARCHAR), '; ' ORDER BY "n") AS "a", string_agg(CAST("id" AS VARCHAR), ',' ORDER BY "n" DESC) AS "b" FROM "visits""#,
+            ),
+            (
+                "SELECT CORR(cost, n) AS r, REGR_COUNT(cost, n) FILTER (WHERE id > 1) AS k, GEOMEAN(n) AS g FROM visits",
+                r#"SELECT exact_joint('corr', "cost", "n") AS "r", count(*) FILTER (WHERE (("id" > 1) AND ("cost") IS NOT NULL) AND ("n") IS NOT NULL) AS "k", geomean("n") AS "g" FROM "visits""#,
+            ),
+            (
+                "SELECT LINREG(cost, n) AS fit, LOGREG_SLOPE(1, id > 1, n) FILTER (WHERE id > 2) AS s FROM visits",
+                r#"SELECT exact_joint('intercept', "cost", "n") AS "fit_intercept", exact_joint('slope:1', "cost", "n") AS "fit_n", exact_joint('r2', "cost", "n") AS "fit_r2", count(*) FILTER (WHERE (("cost") IS NOT NULL) AND ("n") IS NOT NULL) AS "fit_n_2", logreg_part(logreg(CAST(1 AS BIGINT), CAST("id" > 1 AS DOUBLE), CAST("n" AS DOUBLE)) FILTER (WHERE "id" > 2), 2) AS "s" FROM "visits""#,
+            ),
+            ("SELECT DISTINCT ON (n) n, id, BIT_OR(id) OVER () FROM visits ORDER BY n, cost", "HUSH-P005"),
+            (
+                "SELECT DISTINCT ON (N) n, id FROM visits ORDER BY n, cost",
+                r#"SELECT DISTINCT ON ("n") "n", "id" FROM "visits" ORDER BY "n", "cost""#,
+            ),
+            (
+                "SELECT id, GROUPING(id) AS g FROM visits GROUP BY ROLLUP (id)",
+                r#"SELECT "id", GROUPING("id") AS "g" FROM "visits" GROUP BY ROLLUP ("id")"#,
+            ),
+            (
+                "SELECT id FROM visits WHERE n > ALL (SELECT age FROM people) AND (id, n) IN (SELECT id, age FROM people)",
+                r#"SELECT "id" FROM "visits" WHERE "n" > ALL(SELECT "Age" FROM "People") AND EXISTS (SELECT 1 AS "1" FROM (SELECT "id", "Age" FROM "People") AS "hush sought" ("hush sought 0", "hush sought 1") WHERE "hush sought"."hush sought 0" = ("id") AND "hush sought"."hush sought 1" = ("n"))"#,
+            ),
+        ] {
+            assert_eq!(
+                read(text).map_or_else(|error| error.code().to_owned(), |read| read.sql),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
     #[test]
     fn a_star_leaves_out_what_is_sealed() {
         let found = read("SELECT * FROM people p, visits").unwrap();
@@ -261,6 +320,24 @@ mod tests {
         let columns = r#""id", "visits"."cost", "visits"."n", "People"."Age""#;
         assert_eq!(shared.sql, format!(r#"SELECT {columns} FROM "visits" FULL JOIN "People" USING("id")"#));
         assert_eq!(read("SELECT * FROM visits").unwrap().sql, r#"SELECT * FROM "visits""#);
+        for (text, expected) in [
+            ("* EXCLUDE (COST) FROM visits", r#""visits"."id", "visits"."n" FROM "visits""#),
+            ("* EXCEPT (id, n) FROM visits", r#""visits"."cost" FROM "visits""#),
+            (
+                "v.* EXCLUDE n, p.* EXCLUDE \"Age\" FROM visits v, people p",
+                r#""v"."id", "v"."cost", "p"."id" FROM "visits" "v", "People" "p""#,
+            ),
+        ] {
+            assert_eq!(read(&format!("SELECT {text}")).unwrap().sql, format!("SELECT {expected}"));
+        }
+        for (text, code) in [
+            ("* EXCLUDE (nothing) FROM visits", "HUSH-P003"),
+            ("* EXCLUDE (id, cost, n) FROM visits", "HUSH-P005"),
+            ("* REPLACE (1 AS id) FROM people", "HUSH-P005"),
+            ("* EXCLUDE (id) FROM (SELECT id, n FROM visits) t", "HUSH-P005"),
+        ] {
+            assert_eq!(read(&format!("SELECT {text}")).unwrap_err().code(), code, "{text}");
+        }
     }
 
     #[test]
@@ -388,8 +465,11 @@ mod tests {
             ("SELECT now() FROM visits", "HUSH-P006"),
             ("SELECT MEDIAN(DISTINCT cost) FROM visits", "HUSH-P005"),
             ("SELECT QUANTILE_CONT(cost, 2) FROM visits", "HUSH-P005"),
-            ("SELECT GEOMEAN(cost) FROM visits", "HUSH-P005"),
-            ("SELECT CORR(cost, n) FROM visits", "HUSH-P005"),
+            ("SELECT CORR(cost) FROM visits", "HUSH-P005"),
+            ("SELECT CORR(DISTINCT cost, n) FROM visits", "HUSH-P005"),
+            ("SELECT LINREG_SLOPE(2, cost, n) FROM visits", "HUSH-P009"),
+            ("SELECT LINREG(cost) FROM visits", "HUSH-P005"),
+            ("SELECT LINREG(cost, n) + 1 FROM visits", "HUSH-P005"),
             ("WITH visits AS (SELECT 1) SELECT * FROM visits", "HUSH-P005"),
             ("WITH RECURSIVE w AS (SELECT 1) SELECT * FROM w, visits", "HUSH-P005"),
             ("SELECT * FROM visits CROSS APPLY people", "HUSH-P005"),
@@ -400,7 +480,13 @@ mod tests {
             ("SELECT id, n FROM visits GROUP BY ROLLUP (1, 3)", "HUSH-P009"),
             ("SELECT RANK() OVER w FROM visits WINDOW v AS (ORDER BY id)", "HUSH-P005"),
             ("SELECT RANK() OVER w FROM visits WINDOW w AS w", "HUSH-P005"),
-            ("SELECT DISTINCT ON (id) id FROM visits", "HUSH-P005"),
+            ("SELECT STRING_AGG(DISTINCT id, ',') FROM visits", "HUSH-P005"),
+            ("SELECT STRING_AGG(id, ',', n) FROM visits", "HUSH-P005"),
+            ("SELECT ARG_MAX(id) FROM visits", "HUSH-P005"),
+            ("SELECT BIT_AND(id ORDER BY n) FROM visits", "HUSH-P005"),
+            ("SELECT id FROM visits WHERE (id, n) IN (SELECT id, age FROM people) IS NULL", "HUSH-P005"),
+            ("SELECT id FROM visits WHERE (id, n) = 3", "HUSH-P005"),
+            ("SELECT ARRAY_AGG(id) FROM visits", "HUSH-P006"),
             ("SELECT id FROM visits WHERE RANK() OVER (ORDER BY id) < 3", "HUSH-P005"),
             ("SELECT id FROM visits GROUP BY id HAVING SUM(SUM(n)) OVER () > 3", "HUSH-P005"),
             ("SELECT RANK() OVER w FROM visits", "HUSH-P005"),

@@ -12,6 +12,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
 
 use super::bounds::{self, syntax};
+use super::forms;
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::schema::Schema;
 use crate::sql::walk::walk_mut;
@@ -46,6 +47,7 @@ pub(super) fn single_select(schema: &Schema, text: &str) -> Result<RawSelect, Pl
         _ => return Err(unsupported(Clause::Select, Feature::SetOperation)),
     };
     refuse(!select.named_window.is_empty() || select.qualify.is_some(), Clause::Select, Feature::Window)?;
+    refuse(matches!(select.distinct, Some(Distinct::On(_))), Clause::Select, Feature::DistinctOn)?;
     refuse_select_extras(&select)?;
     let alias = the_table(schema, select.from)?;
     let keys = match select.group_by {
@@ -80,7 +82,11 @@ pub(super) fn parse_query(text: &str) -> Result<Query, PlanError> {
             let _ = walk_mut(&mut query, &mut PartMinus);
             // What stands around a comparison that was too long is still in its wrong place. Its text is right, now that there are
             // parentheses, and with each round there are more.
-            if bind.has_bound { parse_query(&query.to_string()) } else { Ok(*query) }
+            if bind.has_bound {
+                return parse_query(&query.to_string());
+            }
+            forms::write_out(&mut query)?;
+            Ok(*query)
         }
         (None, _) => Err(PlanError::NotOneSelect { found: 0, verb: "" }),
         (Some(statement), others) => {
@@ -186,7 +192,6 @@ pub(super) fn refuse_query_extras(query: &Query) -> Result<(), PlanError> {
 
 pub(super) fn refuse_select_extras(select: &Select) -> Result<(), PlanError> {
     refuse(select.into.is_some(), Clause::Select, Feature::Into)?;
-    refuse(matches!(select.distinct, Some(Distinct::On(_))), Clause::Select, Feature::Distinct)?;
     let extras = select.top.is_some()
         || select.exclude.is_some()
         || !select.optimizer_hints.is_empty()

@@ -26,6 +26,13 @@ fn a_star_stands_for_what_queries_can_use() {
     assert_eq!(stars.len(), 15);
     assert!(!stars.iter().any(|name| name == "note" || name == "id"));
     assert_eq!(names("SELECT p.* FROM patients AS p"), stars);
+    let fewer = names("SELECT * EXCLUDE (AGE, note) FROM patients");
+    assert_eq!(fewer, stars.iter().filter(|name| *name != "age").cloned().collect::<Vec<_>>());
+    assert_eq!(names("SELECT p.* EXCEPT (age) FROM patients p"), fewer);
+    for (star, code) in [("* EXCLUDE (agee)", "HUSH-P003"), ("* REPLACE (1 AS age)", "HUSH-P005")] {
+        let refused = parse(&patients(), &format!("SELECT {star} FROM patients")).unwrap_err();
+        assert_eq!(refused.code(), code, "{star}");
+    }
     assert_eq!(code("SELECT q.* FROM patients p"), "HUSH-P002");
     let notes = |text: &str| parse(&patients(), text).unwrap().notes();
     let [sealed, dropped] = notes("SELECT *, 1 AS one FROM patients").try_into().unwrap();
@@ -141,7 +148,16 @@ fn every_refusal_of_the_parser_has_its_code() {
         ("HUSH-P005", "SELECT ward INTO x FROM patients"),
         ("HUSH-P005", "SELECT ward FROM patients FOR UPDATE"),
         ("HUSH-P005", "SELECT ward FROM patients WHERE year = ?"),
-        ("HUSH-P005", "SELECT * EXCLUDE (ward) FROM patients"),
+        ("HUSH-P005", "SELECT * RENAME (ward AS w) FROM patients"),
+        ("HUSH-P005", "SELECT STRING_AGG(ward, ',') FROM patients"),
+        ("HUSH-P005", "SELECT ARG_MAX(ward, age) FROM patients"),
+        ("HUSH-P005", "SELECT GROUPING(ward) FROM patients GROUP BY ward"),
+        ("HUSH-P005", "SELECT (ward, year) FROM patients"),
+        (
+            "HUSH-P005",
+            "SELECT ward FROM patients WHERE NOT (ward, year) IN (SELECT ward, year FROM patients)",
+        ),
+        ("HUSH-P005", "SELECT ward FROM patients FETCH FIRST 2 ROWS WITH TIES"),
         ("HUSH-P005", "SELECT ARRAY[1] FROM patients"),
         ("HUSH-P005", "SELECT SUM(age, 2) FROM patients"),
         ("HUSH-P005", "SELECT SUM(*) FROM patients"),

@@ -239,6 +239,7 @@ pub(crate) fn family(schema: &Schema, expr: &Expr) -> Option<Family> {
             Some(Ok(Call { aggregate: Aggregate::Ordered(_), arguments, .. })) => {
                 family(schema, arguments.first()?)?
             }
+            Some(Ok(Call { aggregate: Aggregate::Rows(_), .. })) => return None,
             Some(Ok(_)) => Family::Number,
             Some(Err(_)) => return None,
             None if TEXTS.contains(&plain_name(call)?.as_str()) => Family::Text,

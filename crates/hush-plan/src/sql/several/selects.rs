@@ -92,8 +92,10 @@ impl<'a> Selects<'a> {
         for item in std::mem::take(&mut select.projection) {
             match item {
                 SelectItem::Wildcard(options) => {
-                    let star = SelectItem::Wildcard(options);
-                    items.extend(self.star(&select.from, (star, beside))?);
+                    let excluded = output::excluded(&options)?;
+                    let star = SelectItem::Wildcard(Default::default());
+                    let found = self.star(&select.from, (star, beside || !excluded.is_empty()))?;
+                    items.extend(self.without(found, &excluded)?);
                 }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
                     let found = factors(&select.from).into_iter().find(|factor| {
@@ -101,14 +103,16 @@ impl<'a> Selects<'a> {
                         qualifier(factor)
                             .is_some_and(|known| last.is_some_and(|last| last.value == known.value))
                     });
+                    let excluded = output::excluded(&options)?;
                     let star = SelectItem::QualifiedWildcard(
                         SelectItemQualifiedWildcardKind::ObjectName(name),
-                        options,
+                        Default::default(),
                     );
-                    match found {
-                        Some(factor) => items.extend(self.columns(factor, (star, beside))?),
-                        None => items.push(star),
-                    }
+                    let found = match found {
+                        Some(factor) => self.columns(factor, (star, beside || !excluded.is_empty()))?,
+                        None => vec![star],
+                    };
+                    items.extend(self.without(found, &excluded)?);
                 }
                 other => items.push(other),
             }
@@ -173,6 +177,35 @@ impl<'a> Selects<'a> {
         }
         let nothing = PlanError::Unsupported { clause: Clause::Select, feature: Feature::Nothing };
         if items.is_empty() { Err(nothing) } else { Ok(items) }
+    }
+
+    /// What a star stands for, without the columns that it excludes.
+    ///
+    /// # Errors
+    /// P003 for a column that no table has, P005 where the columns are those of a query.
+    fn without(&self, mut items: Vec<SelectItem>, excluded: &[Ident]) -> Result<Vec<SelectItem>, PlanError> {
+        if excluded.is_empty() {
+            return Ok(items);
+        }
+        let are_known = items.iter().all(|item| column(item).is_some());
+        statement::refuse(!are_known, Clause::Select, Feature::Dialect)?;
+        for name in excluded {
+            let is_named = |column: &str| match name.quote_style {
+                None => column.eq_ignore_ascii_case(&name.value),
+                Some(_) => column == name.value,
+            };
+            let mut columns = self.schemas.iter().flat_map(|schema| &schema.columns);
+            if !columns.any(|column| is_named(&column.name)) {
+                let (clause, found, quoted) =
+                    (Clause::Select, name.value.clone(), name.quote_style.is_some());
+                let table = self.schemas.iter().map(|schema| schema.table.as_str()).collect::<Vec<_>>();
+                let (nearest, table) = (None, table.join(", "));
+                return Err(PlanError::UnknownColumn { clause, found, quoted, nearest, table });
+            }
+            items.retain(|item| !column(item).is_some_and(|column| is_named(&column.value)));
+        }
+        statement::refuse(items.is_empty(), Clause::Select, Feature::Nothing)?;
+        Ok(items)
     }
 
     /// The columns of USING, and with NATURAL those that several tables have.
