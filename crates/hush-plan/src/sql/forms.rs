@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Fetch, Ident, LimitClause, Query, Select, SelectItem, Value, VisitorMut};
 
 use super::bounds;
-use super::{output, statement};
+use super::output;
 use crate::error::{Clause, Feature, Measure, PlanError};
 use crate::sql::walk::walk_mut;
 
@@ -128,7 +128,10 @@ fn fetch_as_limit(query: &mut Query) -> Result<(), PlanError> {
             LimitClause::LimitOffset { limit, offset, limit_by }
         }
         // Both at once.
-        Some(_) => return Err(statement::unsupported(Clause::Limit, Feature::Dialect)),
+        Some(_) => {
+            let (clause, feature) = (Clause::Limit, Feature::Dialect);
+            return Err(PlanError::Unsupported { clause, feature });
+        }
     });
     query.fetch = None;
     Ok(())

@@ -2,9 +2,11 @@
 //! Comparisons of rows of values, part by part as the SQL standard says, and quantifiers over lists.
 
 use sqlparser::ast::{Array, BinaryOperator, Expr, Query, UnaryOperator, Value};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
 
 use super::super::expression::is_comparison;
-use super::super::{bare, statement};
+use super::super::{bare, bounds};
 use super::{length, nested};
 use crate::error::{Clause, Feature, PlanError};
 
@@ -56,8 +58,7 @@ pub(super) fn sought_rows(condition: &mut Expr, take: &mut Take<'_>) -> Result<(
         Expr::InSubquery { expr, subquery, negated: false } => {
             let Some(parts) = row(expr) else { return Ok(()) };
             take(length(expr) + 64 * parts.len())?;
-            *condition =
-                exists(parts, subquery).ok_or(statement::unsupported(Clause::Where, Feature::Subquery))?;
+            *condition = exists(parts, subquery)?;
             Ok(())
         }
         _ => Ok(()),
@@ -73,7 +74,7 @@ fn row(expr: &Expr) -> Option<&[Expr]> {
 }
 
 fn other_lengths() -> PlanError {
-    statement::unsupported(Clause::Where, Feature::RowLengths)
+    unsupported(Feature::RowLengths)
 }
 
 /// One comparison of two rows, as one of their parts.
@@ -101,7 +102,7 @@ fn compared(
         }
         Lt | LtEq => Lt,
         Gt | GtEq => Gt,
-        _ => return Err(statement::unsupported(Clause::Where, Feature::Dialect)),
+        _ => return Err(unsupported(Feature::Dialect)),
     };
     take(2 * bytes)?;
     // From the last part on: all parts before decide only where they are equal.
@@ -172,13 +173,18 @@ fn quantified(
     Ok(Some(nested(joined(list.into_iter().map(one).collect(), &join, is_all))))
 }
 
-/// `EXISTS (SELECT 1 FROM (query) AS s (v1, v2) WHERE s.v1 = a AND s.v2 = b)`; `None` where the query cannot be read again.
-fn exists(parts: &[Expr], query: &Query) -> Option<Expr> {
+/// `EXISTS (SELECT 1 FROM (query) AS s (v1, v2) WHERE s.v1 = a AND s.v2 = b)`.
+fn exists(parts: &[Expr], query: &Query) -> Result<Expr, PlanError> {
     let name = |place: usize| format!("\"{SOUGHT} {place}\"");
     let columns: Vec<String> = (0..parts.len()).map(name).collect();
     let equal = parts.iter().zip(&columns).map(|(part, column)| format!("\"{SOUGHT}\".{column} = ({part})"));
     let (equal, columns) = (equal.collect::<Vec<_>>().join(" AND "), columns.join(", "));
-    statement::condition_of(&format!(
-        "EXISTS (SELECT 1 FROM ({query}) AS \"{SOUGHT}\" ({columns}) WHERE {equal})"
-    ))
+    let text = format!("EXISTS (SELECT 1 FROM ({query}) AS \"{SOUGHT}\" ({columns}) WHERE {equal})");
+    let tokens = bounds::tokens(&text, &bounds::QUERY)?;
+    let parsed = Parser::new(&GenericDialect {}).with_tokens_with_locations(tokens).parse_expr();
+    parsed.map_err(|_| unsupported(Feature::Subquery))
+}
+
+fn unsupported(feature: Feature) -> PlanError {
+    PlanError::Unsupported { clause: Clause::Where, feature }
 }
