@@ -484,7 +484,7 @@ def test_refusals_say_what_was_found_and_how_to_mend_it(case, owner, tmp_path):
         ("SELECT * FROM patients JOIN nobody USING (id)", "HUSH-P002", "patients, visits, wards"),
         ("SELECT p.nothing FROM patients p, wards", "HUSH-P003", "nothing"),
         ("SELECT ward FROM patients, wards", "HUSH-C032", "t.ward"),
-        ("SELECT CORR(p.age, p.id) FROM patients p, wards", "HUSH-P005", "COUNT, SUM"),
+        ("SELECT CORR(p.note, p.id) FROM patients p, wards", "HUSH-P011", "note"),
         ("SELECT id FROM patients WHERE age = 1 OR id NOT IN (SELECT patient FROM visits)", "HUSH-C032", "NOT EXISTS"),
         ("SELECT id FROM patients WHERE NOT (age = 1 AND id IN (SELECT patient FROM visits))", "HUSH-C032", "missing values"),
         ("SELECT MEDIAN(p.note) FROM patients p, wards", "HUSH-P011", "note"),
