@@ -157,7 +157,7 @@ const SCHEMA_WORDS: [&str; 40] = [
     "\"0001-01-01\"",
 ];
 
-const SQL_WORDS: [&str; 88] = [
+const SQL_WORDS: [&str; 102] = [
     "SELECT",
     "FROM",
     "WHERE",
@@ -217,6 +217,20 @@ const SQL_WORDS: [&str; 88] = [
     "EXISTS (SELECT 1)",
     "(SELECT 1)",
     "JOIN patients ON TRUE",
+    "(ward, age)",
+    "IN ((ward, 1))",
+    "= ANY (ARRAY[1, 2])",
+    "> ALL (SELECT age FROM patients)",
+    "COUNT_IF(year > 1)",
+    "SUM(year > 1)",
+    "SIGN(age)",
+    "MOD(year, 2)",
+    "STRING_AGG(ward, ',' ORDER BY age)",
+    "ARG_MAX(year, age)",
+    "DISTINCT ON (ward)",
+    "ROLLUP (ward)",
+    "FETCH FIRST 2 ROWS ONLY",
+    "* EXCLUDE (age)",
     "WITH t AS (SELECT 1)",
     "ISNULL",
     "NOTNULL",

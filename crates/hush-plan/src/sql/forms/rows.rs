@@ -164,7 +164,8 @@ fn quantified(
         }
         None => {}
     }
-    take(list.iter().map(|value| length(value) + length(left) + 10).sum())?;
+    let left_bytes = length(left) + 10;
+    take(list.iter().map(|value| length(value) + left_bytes).sum())?;
     let one = |value: Expr| {
         let (left, right) = (Box::new(nested(left.clone())), Box::new(value));
         Expr::BinaryOp { left, op: op.clone(), right }
