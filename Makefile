@@ -37,11 +37,11 @@ run:
 	cargo build --release --locked -p hush-cli -p hush-server
 	$(CARGO_TARGET_DIR)/release/hush run examples/patients.csv "$(QUERY)" --clear ward,year --verify
 
-# The crates without columns and files are tested in the dev profile, with debug assertions; those with them, and the owner's keys with all
-# that they encrypt and decrypt, in the release profile, whose libraries are built anyway; then the programs, end to end.
+# The crates without columns and files are tested in the dev profile, with debug assertions; those with them in the release
+# profile, whose libraries are built anyway; then the programs, end to end.
 LIGHT := -p hush-testkit -p hush-system -p hush-terminal -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-tfhe -p hush-circuits \
-	-p hush-expr -p hush-lab -p hush-plan -p hush-protocol
-HEAVY := -p hush-keys -p hush-encode -p hush-table -p hush-exec -p hush-server -p hush-lambda -p hush-remote -p hush-edge -p hush-worker -p hush-client -p hush -p hush-bench -p hush-cli
+	-p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-protocol
+HEAVY := -p hush-encode -p hush-table -p hush-exec -p hush-server -p hush-lambda -p hush-remote -p hush-edge -p hush-worker -p hush-client -p hush -p hush-bench -p hush-cli
 
 test: build $(VENV)/ok
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
@@ -51,10 +51,10 @@ test: build $(VENV)/ok
 
 test-slow: test edge $(VENV)-spark35/ok
 	$(VENV)-spark35/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
-	HUSH_CPU=scalar cargo test --locked $(LIGHT) -p hush-keys
-	HUSH_CPU=avx2 cargo test --locked $(LIGHT) -p hush-keys
+	HUSH_CPU=scalar cargo test --locked $(LIGHT)
+	HUSH_CPU=avx2 cargo test --locked $(LIGHT)
 	HUSH_CPU=scalar cargo test --release --locked $(HEAVY)
-	cargo test --locked $(LIGHT) -p hush-keys --lib sweep -- --ignored
+	cargo test --locked $(LIGHT) --lib sweep -- --ignored
 	cargo test --release --locked -p hush-lab --lib -- --ignored
 	cargo test --release --locked $(HEAVY) --test service load -- --ignored
 	HUSH_MUTATIONS=50 cargo test --locked $(LIGHT) --lib mutations

@@ -46,20 +46,38 @@ pub(crate) struct CubeRows {
     /// The cell of each row.
     cells: Vec<u32>,
     /// What each adds, for all lanes but the first, which counts rows.
-    lanes: Vec<Vec<i128>>,
+    lanes: Vec<LaneRows>,
+}
+
+/// What each row adds to a lane, in the narrower form that holds it.
+enum LaneRows {
+    Short(Vec<i64>),
+    Wide(Vec<i128>),
 }
 
 impl CubeRows {
     /// What each row adds, for all lanes but the first.
     pub(crate) fn into_lanes(mut self) -> Vec<Vec<i128>> {
-        std::mem::take(&mut self.lanes)
+        let lanes = std::mem::take(&mut self.lanes).into_iter();
+        let wide = lanes.map(|lane| match lane {
+            LaneRows::Short(mut values) => {
+                let wide = values.iter().map(|value| i128::from(*value)).collect();
+                wipe(&mut values);
+                wide
+            }
+            LaneRows::Wide(values) => values,
+        });
+        wide.collect()
     }
 }
 
 impl Drop for CubeRows {
     fn drop(&mut self) {
         wipe(&mut self.cells);
-        self.lanes.iter_mut().for_each(|lane| wipe(lane));
+        self.lanes.iter_mut().for_each(|lane| match lane {
+            LaneRows::Short(values) => wipe(values),
+            LaneRows::Wide(values) => wipe(values),
+        });
     }
 }
 
@@ -122,7 +140,7 @@ pub(crate) fn rows_of(shape: &CubeShape, schema: &Schema, batch: &RowBatch) -> R
         let place = *positions.get(axis.column.as_str()).ok_or_else(missing)?;
         let data = batch.columns.get(place).and_then(Option::as_ref).ok_or_else(missing)?;
         let column = RowValues::of(data)?;
-        let (known, size) = (&mut Known::default(), axis.len() as u32);
+        let (known, size) = (&mut Known::new(), axis.len() as u32);
         for (row, cell) in cells.iter_mut().enumerate() {
             let found = known.cell(axis, &column, row).ok_or_else(|| ClientError::NoCell {
                 row: batch.first_row + row as u64 + 1,
@@ -147,36 +165,53 @@ pub(crate) fn rows_of(shape: &CubeShape, schema: &Schema, batch: &RowBatch) -> R
     }
     let lanes = shape.lanes.iter().filter_map(|lane| lane.quantity.as_ref()).map(|quantity| {
         Ok(match quantity_values(quantity, &needed, &places)?.view() {
-            View::Exact(Units::I64(values)) => values.iter().map(|value| i128::from(*value)).collect(),
-            View::Exact(Units::I128(values)) => values.to_vec(),
-            View::Exact(Units::I256(values)) => values.iter().map(|value| value.as_i128()).collect(),
+            View::Exact(Units::I64(values)) => LaneRows::Short(values.to_vec()),
+            View::Exact(Units::I128(values)) => LaneRows::Wide(values.to_vec()),
+            View::Exact(Units::I256(values)) => {
+                LaneRows::Wide(values.iter().map(|value| value.as_i128()).collect())
+            }
             View::Approx(_) => return Err(ClientError::Internal { what: "an approximate sum of a cube" }),
         })
     });
     Ok(CubeRows { cells, lanes: lanes.collect::<Result<_, ClientError>>()? })
 }
 
-/// The cell that was looked for last: columns repeat values.
-#[derive(Default)]
-struct Known(Option<(i128, usize)>);
+/// Cells that were looked for, by the low bits of their numbers: columns repeat values.
+struct Known {
+    units: Vec<i64>,
+    /// [`Known::NOTHING`] where nothing was looked for.
+    cells: Vec<u32>,
+}
 
 impl Known {
+    /// Numbers that low bits tell apart: as many as days of eleven years.
+    const LEN: usize = 1 << 12;
+    /// More than a cube has cells.
+    const NOTHING: u32 = u32::MAX;
+
+    fn new() -> Self {
+        Self { units: vec![0; Self::LEN], cells: vec![Self::NOTHING; Self::LEN] }
+    }
+
     fn cell(&mut self, axis: &Axis, column: &RowValues<'_>, row: usize) -> Option<usize> {
         if !column.is_valid(row) {
             return axis.cell_of_missing();
         }
-        let units = match column.units(row) {
-            None => return axis.cell_of_text(column.text(row)?),
-            Some(units) => units,
-        };
-        match self.0 {
-            Some((known, cell)) if known == units => Some(cell),
-            _ => {
-                let cell = axis.cell_of_units(units)?;
-                self.0 = Some((units, cell));
-                Some(cell)
-            }
+        let Some(units) = column.units(row) else { return axis.cell_of_text(column.text(row)?) };
+        let Ok(short) = i64::try_from(units) else { return axis.cell_of_units(units) };
+        let place = short as usize % Self::LEN;
+        let (known, cell) = (self.units.get_mut(place)?, self.cells.get_mut(place)?);
+        if *cell == Self::NOTHING || *known != short {
+            (*known, *cell) = (short, axis.cell_of_units(units)? as u32);
         }
+        Some(*cell as usize)
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        wipe(&mut self.units);
+        wipe(&mut self.cells);
     }
 }
 
@@ -202,9 +237,17 @@ impl Sums {
             self.rows.get_mut(at(*cell)).into_iter().for_each(|rows| *rows += 1);
         }
         for (sums, values) in self.lanes.iter_mut().zip(&rows.lanes) {
-            for (cell, value) in rows.cells.iter().zip(values) {
-                // A cell's sum has at most 126 bits, whatever its order.
-                sums.get_mut(at(*cell)).into_iter().for_each(|sum| *sum = sum.wrapping_add(*value));
+            // A cell's sum has at most 126 bits, whatever its order.
+            let mut add = |cell: u32, value: i128| {
+                sums.get_mut(at(cell)).into_iter().for_each(|sum| *sum = sum.wrapping_add(value));
+            };
+            match values {
+                LaneRows::Short(values) => {
+                    rows.cells.iter().zip(values).for_each(|(cell, value)| add(*cell, i128::from(*value)));
+                }
+                LaneRows::Wide(values) => {
+                    rows.cells.iter().zip(values).for_each(|(cell, value)| add(*cell, *value));
+                }
             }
         }
     }

@@ -113,11 +113,11 @@ pub fn quantity_values<'a>(
             QuantityValues::I64(both.collect())
         }
         Quantity::Combination(terms) => {
-            let mut sums = vec![I256::ZERO; batch.rows];
-            for (weight, quantity) in terms {
-                add_multiple(&mut sums, *weight, &quantity_values(quantity, batch, positions)?);
-            }
-            QuantityValues::I256(sums)
+            let terms = terms
+                .iter()
+                .map(|(weight, quantity)| Ok((*weight, quantity_values(quantity, batch, positions)?)));
+            let terms = terms.collect::<Result<Vec<_>, EncodeError>>()?;
+            combination(&terms, batch.rows)
         }
         Quantity::InCells { quantity, cells, bits } => {
             cells::in_cells((quantity.as_deref(), cells, *bits), batch, positions)?
@@ -163,6 +163,37 @@ pub fn quantity_values<'a>(
             QuantityValues::I64(rows_of(&factors).map(|row| i64::from(is_zero(row))).collect())
         }
     })
+}
+
+/// The sum of multiples of exact numbers, row by row; in 128 bits where these hold every step.
+fn combination<'a>(terms: &[(i64, QuantityValues<'_>)], rows: usize) -> QuantityValues<'a> {
+    let mut short = vec![0_i128; rows];
+    if terms.iter().all(|(weight, numbers)| add_short_multiple(&mut short, *weight, numbers)) {
+        return QuantityValues::I128(short);
+    }
+    short.zeroize();
+    let mut sums = vec![I256::ZERO; rows];
+    for (weight, numbers) in terms {
+        add_multiple(&mut sums, *weight, numbers);
+    }
+    QuantityValues::I256(sums)
+}
+
+/// Adds a multiple of exact numbers, row by row; `false` where 128 bits do not hold them.
+fn add_short_multiple(sums: &mut [i128], weight: i64, numbers: &QuantityValues<'_>) -> bool {
+    let add = |sum: &mut i128, number: i128| {
+        let total = number.checked_mul(weight.into()).and_then(|times| sum.checked_add(times));
+        total.inspect(|total| *sum = *total).is_some()
+    };
+    match numbers.view() {
+        View::Exact(Values::I64(numbers)) => {
+            sums.iter_mut().zip(numbers).all(|(sum, number)| add(sum, i128::from(*number)))
+        }
+        View::Exact(Values::I128(numbers)) => {
+            sums.iter_mut().zip(numbers).all(|(sum, number)| add(sum, *number))
+        }
+        View::Exact(Values::I256(_)) | View::Approx(_) => false,
+    }
 }
 
 /// Adds a multiple of exact numbers, row by row.
@@ -228,6 +259,9 @@ fn products<'a>(left: &Cells, right: &Cells) -> QuantityValues<'a> {
 
 /// Row-wise products of any number of columns.
 fn long_product<'a>(factors: &[&Cells]) -> QuantityValues<'a> {
+    if let Some(short) = short_product(factors) {
+        return QuantityValues::I128(short);
+    }
     if !factors.iter().any(|values| matches!(values, Cells::F64(_))) {
         // Values within their declared ranges do not wrap: the planner found at most 250 bits.
         let times = |product: I256, factor| product.wrapping_mul(factor);
@@ -239,6 +273,20 @@ fn long_product<'a>(factors: &[&Cells]) -> QuantityValues<'a> {
         product.iter_mut().zip(floats(values)).for_each(|(product, value)| *product *= value);
     }
     QuantityValues::F64(product)
+}
+
+/// Row-wise products of 64-bit integers; `None` where 128 bits do not hold them, or for others.
+fn short_product(factors: &[&Cells]) -> Option<Vec<i128>> {
+    let mut product = vec![1_i128; factors.first()?.len()];
+    for values in factors {
+        let Cells::I64(values) = values else { return None };
+        let times = |(product, factor): (&mut i128, &i64)| {
+            *product = product.checked_mul((*factor).into())?;
+            Some(())
+        };
+        product.iter_mut().zip(values).try_for_each(times)?;
+    }
+    Some(product)
 }
 
 /// The integer in a row; 0 of floats, which the planner keeps apart.
@@ -269,3 +317,6 @@ fn floats(values: &Cells) -> Box<dyn Iterator<Item = f64> + '_> {
         Cells::I128(values) => Box::new(values.iter().map(|v| *v as f64)),
     }
 }
+
+#[cfg(test)]
+mod tests;
