@@ -38,7 +38,7 @@ run:
 	$(CARGO_TARGET_DIR)/release/hush run examples/patients.csv "$(QUERY)" --clear ward,year --verify
 
 # The crates without columns and files are tested in the dev profile, with debug assertions; those with them in the release
-# profile, whose libraries are built anyway; then the programs, end to end, by one process more than there are cores: they wait for servers.
+# profile, whose libraries are built anyway; then the programs, end to end.
 LIGHT := -p hush-testkit -p hush-system -p hush-terminal -p hush-arith -p hush-params -p hush-kernels -p hush-ring -p hush-rlwe -p hush-schemes -p hush-tfhe -p hush-circuits \
 	-p hush-expr -p hush-keys -p hush-lab -p hush-plan -p hush-protocol
 HEAVY := -p hush-encode -p hush-table -p hush-exec -p hush-server -p hush-lambda -p hush-remote -p hush-edge -p hush-worker -p hush-client -p hush -p hush-bench -p hush-cli
@@ -47,7 +47,7 @@ test: build $(VENV)/ok
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
 	cargo test --locked $(LIGHT)
 	cargo test --release --locked $(HEAVY)
-	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q -n $$(($$(nproc) + 1)) --maxprocesses 4 tests
+	HUSH_BIN=$(CARGO_TARGET_DIR)/release $(VENV)/bin/python -m pytest -q -n auto --maxprocesses 4 tests
 
 test-slow: test edge $(VENV)-spark35/ok
 	$(VENV)-spark35/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $(CARGO_TARGET_DIR)/wheels/*.whl
