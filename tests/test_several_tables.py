@@ -13,6 +13,7 @@ import json
 import math
 import os
 import random
+import re
 import warnings
 
 import duckdb
@@ -464,7 +465,8 @@ def test_a_server_sees_no_constant_of_a_protected_column(case):
     )
     plans = {plan.table: plan.sql for plan in case.catalogue.explain(query)}
     assert "4711" in plans["patients"] and "4712" in plans["patients"] and "4713.5" in plans["visits"]
-    sent = {table.name: table.prepare(plans[table.name]).plan.decode() for table in case.tables if table.name in plans}
+    # Digests may have any digits.
+    sent = {table.name: re.sub("[0-9a-f]{32,}", "", table.prepare(plans[table.name]).plan.decode()) for table in case.tables if table.name in plans}
     assert set(sent) == {"patients", "visits"}
     assert "471" not in sent["patients"] and "patients" not in sent["visits"] and "visits" not in sent["patients"]
     assert "4713" not in sent["visits"] and "4714" in sent["visits"]
