@@ -33,9 +33,10 @@ pub(super) fn written(expr: &Expr, take: &mut Take<'_>) -> Result<Option<Expr>, 
                 Ok(nested(compared(left, &BinaryOperator::Eq, right, take)?))
             });
             let any = nested(joined(rows.collect::<Result<_, PlanError>>()?, &BinaryOperator::Or, false));
+            // Printed without brackets, NOT would take in what stands behind.
             Ok(Some(match negated {
                 false => any,
-                true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(any) },
+                true => nested(Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(any) }),
             }))
         }
         Expr::AnyOp { left, compare_op, right, .. } => quantified(left, compare_op, right, false, take),
@@ -149,7 +150,7 @@ fn quantified(
     };
     if let (Expr::Subquery(query), Some(negated)) = (bare(right), as_list) {
         take(1)?;
-        let (expr, subquery) = (Box::new(left.clone()), query.clone());
+        let (expr, subquery) = (Box::new(operand(left.clone())), query.clone());
         return Ok(Some(Expr::InSubquery { expr, subquery, negated }));
     }
     let list = match bare(right) {
@@ -160,18 +161,26 @@ fn quantified(
         _ if list.is_empty() => {}
         Some(negated) => {
             take(1)?;
-            return Ok(Some(Expr::InList { expr: Box::new(left.clone()), list, negated }));
+            return Ok(Some(Expr::InList { expr: Box::new(operand(left.clone())), list, negated }));
         }
         None => {}
     }
     let left_bytes = length(left) + 10;
     take(list.iter().map(|value| length(value) + left_bytes).sum())?;
     let one = |value: Expr| {
-        let (left, right) = (Box::new(nested(left.clone())), Box::new(value));
+        let (left, right) = (Box::new(nested(left.clone())), Box::new(operand(value)));
         Expr::BinaryOp { left, op: op.clone(), right }
     };
     let join = if is_all { And } else { Or };
     Ok(Some(nested(joined(list.into_iter().map(one).collect(), &join, is_all))))
+}
+
+/// A side of an operator: in brackets, unless it is one word.
+fn operand(expr: Expr) -> Expr {
+    match expr {
+        Expr::Value(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Nested(_) => expr,
+        other => nested(other),
+    }
 }
 
 /// `EXISTS (SELECT 1 FROM (query) AS s (v1, v2) WHERE s.v1 = a AND s.v2 = b)`.
