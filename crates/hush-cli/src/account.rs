@@ -101,7 +101,7 @@ pub(crate) fn summary(account: &Account, wall: f64) -> String {
         let names: Vec<&str> = account.copies.iter().map(|(name, _)| name.as_str()).collect();
         let bits: u32 = account.copies.iter().map(|(_, bits)| bits).sum();
         let text = format!(
-            "{}: {bits} bits a row under XChaCha20-Poly1305, >=128 bits; the answer is computed where they are opened",
+            "{}: {bits} bits a row under XAES-256-GCM, >=128 bits; the answer is computed where they are opened",
             visible(&names.join(", "))
         );
         line("Copies", wrapped(&text, 10));

@@ -270,6 +270,7 @@ impl Edit for Begin<'_> {
         let (runs, next_run) = run_numbers::renumbered(&present.half, self.alteration, &interim);
         let mut half = PrivateHalf {
             sealed: Vec::new(),
+            cipher: present.half.cipher,
             cubes,
             next_cube,
             runs,
@@ -332,8 +333,18 @@ impl Edit for Finish<'_> {
         let nothing = Alteration::default();
         let (cubes, next_cube) = cube::renumbered(&present.half, &nothing, &schema);
         let (runs, next_run) = run_numbers::renumbered(&present.half, &nothing, &schema);
-        let (sealed, encodings) = (present.half.sealed.clone(), kept);
-        let half = PrivateHalf { schema, encodings, pending: None, sealed, cubes, next_cube, runs, next_run };
+        let (sealed, cipher, encodings) = (present.half.sealed.clone(), present.half.cipher, kept);
+        let half = PrivateHalf {
+            schema,
+            encodings,
+            pending: None,
+            sealed,
+            cipher,
+            cubes,
+            next_cube,
+            runs,
+            next_run,
+        };
         next.encodings = public(&half.encodings);
         mark_incomplete(&mut next, &half);
         table_keys::forget_others(&mut next, &half);

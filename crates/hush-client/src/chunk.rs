@@ -9,7 +9,7 @@ use arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use hush_encode::{Codewords, QuantityValues, clear_rows, quantity_values};
-use hush_keys::{Encryptor, SealKey, TableKeys};
+use hush_keys::{Cipher, Encryptor, SealKey, TableKeys};
 use hush_plan::quantity::{Flag, FlagOf};
 use hush_plan::schema::Column;
 use hush_plan::{Quantity, Schema};
@@ -183,10 +183,14 @@ pub(crate) struct Seal {
 /// The keys of columns under a seal.
 pub(crate) fn seals_of<'a>(
     keys: TableKeys<'_>,
+    cipher: Cipher,
     columns: impl IntoIterator<Item = (u32, &'a str)>,
 ) -> Vec<Seal> {
-    let seal =
-        |(number, name): (u32, &str)| Seal { number, name: name.to_owned(), key: keys.column_seal(number) };
+    let seal = |(number, name): (u32, &str)| Seal {
+        number,
+        name: name.to_owned(),
+        key: keys.column_seal(number, cipher),
+    };
     columns.into_iter().map(seal).collect()
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod mutations;
 #[cfg(test)]
 mod tests;
 
-use hush_keys::TableKeys;
+use hush_keys::{Cipher, TableKeys};
 use hush_plan::cube::{CubeShape, NumberedCube};
 use hush_plan::run::NumberedRun;
 use hush_plan::schema::Dimension;
@@ -31,6 +31,8 @@ pub struct PrivateHalf {
     pub encodings: Vec<PrivateEncoding>,
     /// Names of the columns under a seal, in the order of their numbers: sealed ones, and encrypted ones with a copy.
     pub sealed: Vec<String>,
+    /// How they are sealed. It stays for as long as the table lives: parts of all its versions are opened alike.
+    pub cipher: Cipher,
     /// Numbers of the schema's cubes, in its order. A number means one shape: cubes of other cells, sums or bits have others.
     pub cubes: Vec<NumberedCube>,
     /// The first number that no cube has had.
@@ -52,6 +54,9 @@ struct Stored {
     /// Absent where it is the order of the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sealed: Option<Vec<String>>,
+    /// Absent where it is XChaCha20-Poly1305, as in tables of version 0.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cipher: Option<StoredCipher>,
     /// Absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     cubes: Vec<NumberedCube>,
@@ -66,6 +71,12 @@ struct Stored {
     next_run: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum StoredCipher {
+    #[serde(rename = "XAES-256-GCM")]
+    Xaes256Gcm,
 }
 
 /// The names of a schema's columns under a seal, in its order.
@@ -85,7 +96,8 @@ impl PrivateHalf {
         let runs: Vec<NumberedRun> =
             runs.map(|(number, run)| NumberedRun::of(&schema, &run, number)).collect();
         let (sealed, next_run) = (in_order(&schema), runs.len() as u32);
-        Self { sealed, cubes, next_cube, runs, next_run, schema, encodings, pending: None }
+        let cipher = Cipher::Xaes256Gcm;
+        Self { sealed, cipher, cubes, next_cube, runs, next_run, schema, encodings, pending: None }
     }
 
     /// The columns under a seal with their numbers in a manifest.
@@ -108,6 +120,10 @@ impl PrivateHalf {
             schema: to_toml(&self.schema),
             encodings: self.encodings.clone(),
             sealed: (self.sealed != in_order(&self.schema)).then(|| self.sealed.clone()),
+            cipher: match self.cipher {
+                Cipher::XChaCha20Poly1305 => None,
+                Cipher::Xaes256Gcm => Some(StoredCipher::Xaes256Gcm),
+            },
             cubes: self.cubes.clone(),
             next_cube: Some(self.next_cube).filter(|next| *next > 0),
             runs: self.runs.clone(),
@@ -231,6 +247,10 @@ impl PrivateHalf {
             schema,
             encodings: stored.encodings,
             sealed,
+            cipher: match stored.cipher {
+                None => Cipher::XChaCha20Poly1305,
+                Some(StoredCipher::Xaes256Gcm) => Cipher::Xaes256Gcm,
+            },
             cubes: stored.cubes,
             next_cube: stored.next_cube.unwrap_or(0),
             runs: stored.runs,

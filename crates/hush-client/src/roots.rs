@@ -73,17 +73,17 @@ pub(crate) struct DomainKeys {
 }
 
 impl DomainKeys {
-    /// Derives the keys of a domain, for these encodings and sealed columns.
+    /// Derives the keys of a domain, for a half's encodings and these of its columns under a seal.
     ///
     /// # Errors
     /// As [`ColumnKeys::derive`].
     pub(crate) fn derive(
         keys: TableKeys<'_>,
-        encodings: &[PrivateEncoding],
+        half: &PrivateHalf,
         sealed: &[(u32, &str)],
     ) -> Result<Self, ClientError> {
-        let columns = ColumnKeys::derive(keys, encodings)?;
-        let seals = seals_of(keys, sealed.iter().copied());
+        let columns = ColumnKeys::derive(keys, &half.encodings)?;
+        let seals = seals_of(keys, half.cipher, sealed.iter().copied());
         Ok(Self { columns, seals, pads: keys.cube_pads(), runs: keys.run_seal() })
     }
 }
@@ -112,7 +112,7 @@ impl RowKeys {
         }
         let derive = |domain| {
             let keys = domain_keys(&roots, owner, manifest, domain)?;
-            DomainKeys::derive(keys, &half.encodings, &half.numbered(manifest))
+            DomainKeys::derive(keys, half, &half.numbered(manifest))
         };
         let earlier = manifest.earlier.iter().map(|domain| Ok((domain.number, derive(domain.number)?)));
         let earlier = Arc::new(earlier.collect::<Result<_, ClientError>>()?);

@@ -4,7 +4,7 @@
 //! ```text
 //!   OwnerSeed ──▶ KeyId, manifest signatures (Ed25519)
 //!       ├──▶ TokenKey of one name (AES-SIV): equal tokens for equal values
-//!       └──▶ TableKeys of one encryption ──▶ SealKey per sealed column (XChaCha20-Poly1305)
+//!       └──▶ TableKeys of one encryption ──▶ SealKey per sealed column (XAES-256-GCM)
 //!                       │
 //!                       └──▶ SecretKey per column ──▶ Encryptor ─▶ bodies        answers ─▶ decrypt_…
 //!   keyfile: the seed under a passphrase, and the roots that can be forgotten
@@ -85,7 +85,7 @@ pub use powers::check_powers;
 pub use public::public_sum_key;
 pub use release::{Flood, Flooded, NumberId, ReleaseKey};
 pub use roots::TableRoots;
-pub use seal::{Opened, SEAL_OVERHEAD_BYTES, SealError, SealKey};
+pub use seal::{Cipher, Opened, SEAL_OVERHEAD_BYTES, SealError, SealKey};
 pub use secret::SecretKey;
 pub use seed::{KeyId, OwnerSeed, SecretKind, TableKeys, VerifyingKey};
 pub use tfhe::TfheSecret;

@@ -13,7 +13,7 @@ use crate::batch::BatchKey;
 use crate::kept::{Home, KeptRoots};
 use crate::pads::PadKey;
 use crate::release::ReleaseKey;
-use crate::seal::SealKey;
+use crate::seal::{Cipher, SealKey};
 use crate::secret::SecretKey;
 use crate::tokens::TokenKey;
 
@@ -191,9 +191,13 @@ impl<'a> TableKeys<'a> {
         self.seal_key(CONTEXT_SEALED_SCHEMA, &[])
     }
 
-    /// The key of the sealed column with this number: it opens no other column and not the schema.
-    pub fn column_seal(&self, number: u32) -> SealKey {
-        self.seal_key(CONTEXT_SEALED_COLUMN, &number.to_le_bytes())
+    /// The key of the sealed column with this number: it opens no other column, and not the schema.
+    pub fn column_seal(&self, number: u32, cipher: Cipher) -> SealKey {
+        let context = match cipher {
+            Cipher::XChaCha20Poly1305 => CONTEXT_SEALED_COLUMN,
+            Cipher::Xaes256Gcm => CONTEXT_SEALED_COLUMN_BY_AES,
+        };
+        SealKey::new(self.derived(context, &number.to_le_bytes()), cipher)
     }
 
     /// An RLWE secret, uniform ternary, over a ring of `N` coefficients.
@@ -237,7 +241,11 @@ impl<'a> TableKeys<'a> {
     }
 
     fn seal_key(&self, context: &'static str, place: &[u8]) -> SealKey {
-        wiping_stack(|| SealKey::new(Box::new(blake3::derive_key(context, &self.material(&[place])))))
+        SealKey::new(self.derived(context, place), Cipher::XChaCha20Poly1305)
+    }
+
+    fn derived(&self, context: &'static str, place: &[u8]) -> Box<[u8; 32]> {
+        wiping_stack(|| Box::new(blake3::derive_key(context, &self.material(&[place]))))
     }
 
     /// The input of a key derivation: the seed and `parts`. In every context the parts have fixed lengths.
@@ -266,6 +274,7 @@ const CONTEXT_TOKENS: &str = "hushtable v2 key of the tokens of a name";
 const CONTEXT_BATCHES: &str = "hushtable v2 key of the batches of a table";
 const CONTEXT_SIGN: &str = "hushtable v1 manifest signature Ed25519";
 const CONTEXT_SEALED_COLUMN: &str = "hushtable v2 sealed column XChaCha20-Poly1305";
+const CONTEXT_SEALED_COLUMN_BY_AES: &str = "hushtable v2 sealed column XAES-256-GCM";
 const CONTEXT_SEALED_JOURNAL: &str = "hushtable v2 sealed journal of an encryption XChaCha20-Poly1305";
 const CONTEXT_SEALED_LEDGER: &str = "hushtable v2 sealed ledger of releases XChaCha20-Poly1305";
 const CONTEXT_SEALED_ROOTS: &str = "hushtable v2 sealed roots of domains XChaCha20-Poly1305";
@@ -312,9 +321,11 @@ mod tests {
         ] {
             assert_eq!(digest(&keys.secret(kind, &ring, bytes(64))), expected, "{kind:?}");
         }
-        for (key, expected) in
-            [(keys.schema_seal(), "7732f905cae97e49"), (keys.column_seal(3), "5e13da78b3308594")]
-        {
+        for (key, expected) in [
+            (keys.schema_seal(), "7732f905cae97e49"),
+            (keys.column_seal(3, Cipher::XChaCha20Poly1305), "5e13da78b3308594"),
+            (keys.column_seal(3, Cipher::Xaes256Gcm), "01f26250750a0576"),
+        ] {
             assert_eq!(blake3::hash(key.expose()).to_hex()[..16], *expected);
         }
     }
@@ -348,7 +359,8 @@ mod tests {
     fn a_seal_key_opens_what_it_sealed_alone() {
         let owner = fixed();
         let keys = || {
-            let of = |keys: TableKeys<'_>| [keys.schema_seal(), keys.column_seal(0), keys.column_seal(1)];
+            let column = |keys: TableKeys<'_>, number| keys.column_seal(number, Cipher::Xaes256Gcm);
+            let of = |keys: TableKeys<'_>| [keys.schema_seal(), column(keys, 0), column(keys, 1)];
             [table(&owner, 1, 1), table(&owner, 1, 2), table(&owner, 2, 1)].map(of).into_iter().flatten()
         };
         for (index, key) in keys().enumerate() {

@@ -3,6 +3,7 @@
 
 mod devices;
 mod places;
+mod seals;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::array_value_to_string;
+use hush_keys::Cipher;
 use hush_plan::{Needs, Quantity, needs_of};
 use hush_remote::Silent;
 use hush_table::source::{OpenOptions, Source};
@@ -118,6 +120,11 @@ impl Case {
 
     /// Parts of two rows each as one encryption may have cut them, with the numbers of their chunks by place.
     fn of_parts(parts: usize) -> Self {
+        Self::sealed_by(Cipher::Xaes256Gcm, parts)
+    }
+
+    /// As [`Case::of_parts`], with the sealed columns of a cipher.
+    fn sealed_by(cipher: Cipher, parts: usize) -> Self {
         let case = Self::empty();
         std::fs::write(case.path("schema.toml"), SCHEMA).unwrap();
         let schema = crate::read_approved_schema(&case.path("schema.toml")).unwrap();
@@ -125,7 +132,7 @@ impl Case {
         let mut needs = Needs::of_purposes(&schema).unwrap();
         needs.merge(needs_of(&schema, &queries).unwrap());
         let encodings = plan_encodings(&schema, &needs, schema.max_rows).unwrap();
-        let half = PrivateHalf::new(schema, encodings);
+        let half = PrivateHalf { cipher, ..PrivateHalf::new(schema, encodings) };
         let sources: Vec<Source> = (0..parts).map(|part| source(2 * part..2 * part + 2)).collect();
         let store = TableStore::local(case.path("T")).unwrap();
         encrypt_parts(&sources, &half, case.owner.seed(), &store, &Lattice).unwrap();

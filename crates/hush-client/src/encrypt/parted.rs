@@ -28,7 +28,7 @@ pub(crate) fn encrypt_parts(
     let identity = new_identity(owner, schema.table.clone())?;
     let of_table = owner.of_table(*identity.table_id.as_bytes(), *identity.encryption.as_bytes());
     let keys = ColumnKeys::derive(of_table, &half.encodings)?;
-    let seals = seals_of(of_table, half.first_numbered());
+    let seals = seals_of(of_table, half.cipher, half.first_numbered());
     let sealed: Vec<u32> = seals.iter().map(|seal| seal.number).collect();
     let plan = ChunkPlan::new(schema, &keys, &seals, scheme);
     let clear = clear_schema(schema);

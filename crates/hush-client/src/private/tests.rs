@@ -40,6 +40,22 @@ fn sorted_runs_are_sealed_with_their_numbers() {
     assert!(refused.to_string().contains("of other sorted runs than its numbers"), "{refused}");
 }
 
+/// A table of version 0.1 names no cipher, and its half keeps its bytes.
+#[test]
+fn the_cipher_is_named_where_it_is_not_that_of_before() {
+    let owner = OwnerSeed::generate().unwrap();
+    let keys = || owner.of_table([9; 16], [1; 16]);
+    let new = PrivateHalf::new(from_toml(SCHEMA).unwrap(), Vec::new());
+    let earlier = PrivateHalf { cipher: Cipher::XChaCha20Poly1305, ..new.clone() };
+    for (half, names) in [(new, true), (earlier, false)] {
+        let sealed = half.seal(keys()).unwrap();
+        let plain = keys().schema_seal().open(PLACE, &sealed).unwrap();
+        assert_eq!(String::from_utf8_lossy(&plain).contains("\"cipher\":\"XAES-256-GCM\""), names);
+        assert_eq!(String::from_utf8_lossy(&plain).contains("cipher"), names);
+        assert_eq!(PrivateHalf::open(keys(), &sealed).unwrap(), half);
+    }
+}
+
 /// Tables of before have neither, and keep their bytes.
 #[test]
 fn a_half_without_sorted_runs_says_nothing_of_them() {

@@ -188,7 +188,7 @@ fn the_key_before_derives_nothing_of_a_new_domain() {
     let wanted = hush_table::Projection { sealed: vec![0], ..hush_table::Projection::default() };
     let chunk = store.open_encrypted(&manifest, place, part).unwrap().read(&wanted).unwrap().remove(0);
     let at = crate::chunk::sealed_place(0, part.append.map(|append| append.id), chunk.written);
-    assert!(of_seed.column_seal(0).open(&at, &chunk.sealed[0]).is_err());
+    assert!(of_seed.column_seal(0, hush_keys::Cipher::Xaes256Gcm).open(&at, &chunk.sealed[0]).is_err());
     let opened = TablePlace::Directory(&rotation.case.path("T"))
         .open(rotation.case.owner.seed(), &rotation.case.pins)
         .unwrap();
