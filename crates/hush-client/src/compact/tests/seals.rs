@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables of version 0.1 have sealed columns of another cipher, and keep it.
 
-use hush_plan::schema::Alteration;
+use hush_plan::schema::alter::Alteration;
 
 use super::*;
 use crate::alter::{AlterOptions, alter};
