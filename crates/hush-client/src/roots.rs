@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hush_keys::{OwnerSeed, PadKey, SealKey, TableKeys, TableRoots};
-use hush_plan::PrivateEncoding;
 use hush_table::Manifest;
 
 use crate::chunk::{Seal, seals_of};
