@@ -205,7 +205,7 @@ fn encrypt(
     let mut encryption = encryptor.begin_chunk(chunk, columns.first().map_or(0, Vec::len))?;
     let bodies = (0..).zip(columns).map(|(column, values)| {
         let (max_abs, values) = (I256::from(T / 2), Values::I64(values));
-        encryption.encrypt_slots(&SlotColumn { column, secret, encoder, max_abs, values })
+        encryption.encrypt_slots(&SlotColumn { column, secret, encoder, max_abs, shared: false, values })
     });
     let bodies = bodies.collect::<Result<_, _>>()?;
     Ok((encryption.seed(), bodies))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encrypting one chunk: every encoded column, and the sealed ones.
+//! Encrypting chunks: every encoded column, and the sealed ones. Those that share ring elements are encrypted together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::columns::ColumnKeys;
 use crate::copy;
 use crate::derived::DerivedPlan;
 use crate::error::ClientError;
-use crate::packing::ColumnKey;
+use crate::packing::{self, ColumnKey};
 use crate::prepare::{PreparePlan, PreparedRows};
 use crate::private::PrivateHalf;
 use crate::run::ChunkRanks;
@@ -46,6 +46,8 @@ pub(crate) struct ChunkPlan<'a> {
     tokens: Arc<Tokens>,
     /// The conditions that are worked out of their rows.
     derived: DerivedPlan,
+    /// Most chunks of a part that are together in ring elements.
+    together: usize,
 }
 
 /// A chunk as writers take it.
@@ -71,7 +73,13 @@ impl<'a> ChunkPlan<'a> {
         });
         let (sealed, derived) = (sealed.collect(), DerivedPlan::of(schema, keys));
         let (append, prepare, tokens) = (None, PreparePlan::default(), Arc::default());
-        Self { keys, positions, sealed, scheme, append, prepare, tokens, derived }
+        let together = keys.iter().map(chunks_together).max().unwrap_or(1);
+        Self { keys, positions, sealed, scheme, append, prepare, tokens, derived, together }
+    }
+
+    /// How many chunks of a part are made at a time, the first of each part among the first ones: those that share ring elements.
+    pub(crate) fn together(&self) -> usize {
+        self.together
     }
 
     /// With the tokens of the table's join keys, without which no chunk is made of rows that have any.
@@ -89,39 +97,85 @@ impl<'a> ChunkPlan<'a> {
         Self { append: Some(id), ..self }
     }
 
-    /// Encrypts the batch of this schema, of new rows or of rows that are stored already, as chunk `index`, with its clear columns and what is
-    /// prepared of it.
+    /// Encrypts batches of this schema, of new rows or of rows that are stored already, as the chunks from `first` on, [`ChunkPlan::together`] at
+    /// most, with their clear columns and what is prepared of them.
     ///
     /// # Errors
     /// As [`ChunkPlan::encrypt`]; [`ClientError::NoCell`].
     pub(crate) fn make(
         &self,
         encryptor: &mut Encryptor,
-        (index, batch): (u32, &RowBatch),
+        (first, batches): (u32, &[RowBatch]),
         (schema, clear): (&Schema, &SchemaRef),
         is_stored: bool,
-    ) -> Result<Encrypted, ClientError> {
-        let ranks = self.prepare.ranks(schema, batch)?;
-        let chunk = self.encrypt(encryptor, index, batch, &ranks)?;
-        let prepared = self.prepare.rows(schema, (batch, &ranks), is_stored)?;
-        let tokens = self.tokens.of_rows(schema, batch)?;
-        Ok(Encrypted { clear: clear_rows(schema, clear, batch, &tokens)?, chunk, prepared })
+    ) -> Result<Vec<Encrypted>, ClientError> {
+        let ranks = batches.iter().map(|batch| self.prepare.ranks(schema, batch));
+        let ranks: Vec<Vec<ChunkRanks>> = ranks.collect::<Result<_, _>>()?;
+        let chunks = self.encrypt(encryptor, first, (batches, &ranks))?;
+        let made = chunks.into_iter().zip(batches).zip(&ranks).map(|((chunk, batch), ranks)| {
+            let prepared = self.prepare.rows(schema, (batch, ranks), is_stored)?;
+            let tokens = self.tokens.of_rows(schema, batch)?;
+            Ok(Encrypted { clear: clear_rows(schema, clear, batch, &tokens)?, chunk, prepared })
+        });
+        made.collect()
     }
 
-    /// Encrypts the batch, whose values have these ranks, as chunk `index` under a fresh seed.
+    /// Encrypts the batches, whose values have these ranks, as the chunks from `first` on, each under a fresh seed. Columns that share ring elements are
+    /// encrypted under that of the first.
     ///
     /// # Errors
     /// A value outside its encoding's bounds, named by column; or no entropy.
     pub(crate) fn encrypt(
         &self,
         encryptor: &mut Encryptor,
-        index: u32,
-        batch: &RowBatch,
+        first: u32,
+        (batches, ranks): (&[RowBatch], &[Vec<ChunkRanks>]),
+    ) -> Result<Vec<EncodedChunk>, ClientError> {
+        let quantities = batches.iter().zip(ranks).map(|(batch, ranks)| self.quantities(batch, ranks));
+        let quantities: Vec<Vec<QuantityValues<'_>>> = quantities.collect::<Result<_, _>>()?;
+        let shared = self.shared(&quantities)?;
+        let behind = batches.iter().skip(1).map(|batch| batch.rows).sum();
+        let of_chunk = |((index, place), (batch, quantities)): (_, (&RowBatch, &Vec<QuantityValues<'_>>))| {
+            let chunk = encryptor.begin_chunk(index, batch.rows)?;
+            // Appends may be small and many.
+            let chunk = if self.append.is_some() { chunk.cut() } else { chunk };
+            let mut chunk = if place == 0 { chunk.followed_by(behind) } else { chunk };
+            let columns = self.keys.iter().zip(quantities).zip(&shared);
+            let columns = columns.map(|((key, own), shared)| match shared {
+                Some(all) => (place == 0).then(|| packing::Column { key, values: all.view() }),
+                None => Some(packing::Column { key, values: own.view() }),
+            });
+            let columns: Vec<_> = columns.collect();
+            let encoded = self.scheme.encode(&mut chunk, &columns)?;
+            let sealed = self.seal_columns(index, batch)?;
+            let seed = chunk.seed().to_bytes();
+            Ok(EncodedChunk { index, rows: batch.rows as u32, seed, encoded, sealed })
+        };
+        (first..).zip(0_usize..).zip(batches.iter().zip(&quantities)).map(of_chunk).collect()
+    }
+
+    /// The numbers of all chunks for the columns that share ring elements, if there are several.
+    fn shared(
+        &self,
+        quantities: &[Vec<QuantityValues<'_>>],
+    ) -> Result<Vec<Option<QuantityValues<'static>>>, ClientError> {
+        let joined = |(place, key): (usize, &ColumnKey)| {
+            if quantities.len() < 2 || chunks_together(key) < 2 {
+                return Ok(None);
+            }
+            let of_chunks: Vec<_> = quantities.iter().filter_map(|chunk| chunk.get(place)).collect();
+            let joined = QuantityValues::joined(&of_chunks);
+            joined.map(Some).ok_or(ClientError::Internal { what: "numbers of chunks that are together" })
+        };
+        self.keys.iter().enumerate().map(joined).collect()
+    }
+
+    /// The numbers of every encoded column.
+    fn quantities<'b>(
+        &self,
+        batch: &'b RowBatch,
         ranks: &[ChunkRanks],
-    ) -> Result<EncodedChunk, ClientError> {
-        let chunk = encryptor.begin_chunk(index, batch.rows)?;
-        // Appends may be small and many.
-        let mut chunk = if self.append.is_some() { chunk.cut() } else { chunk };
+    ) -> Result<Vec<QuantityValues<'b>>, ClientError> {
         let flags = self.derived.flags(batch)?;
         let words = self.codewords(batch)?;
         let values = |key: &ColumnKey| match &key.encoding.quantity {
@@ -136,11 +190,7 @@ impl<'a> ChunkPlan<'a> {
             Quantity::Holds(holds) => flags.of(holds),
             quantity => Ok(quantity_values(quantity, batch, &self.positions)?),
         };
-        let quantities = self.keys.iter().map(values).collect::<Result<Vec<_>, ClientError>>()?;
-        let encoded = self.scheme.encode(self.keys, &mut chunk, &quantities)?;
-        let sealed = self.seal_columns(index, batch)?;
-        let seed = chunk.seed().to_bytes();
-        Ok(EncodedChunk { index, rows: batch.rows as u32, seed, encoded, sealed })
+        self.keys.iter().map(values).collect()
     }
 
     /// The codewords of the batch's columns for equality, each column's found once for all of its flags.
@@ -168,6 +218,11 @@ impl<'a> ChunkPlan<'a> {
         };
         self.sealed.iter().map(seal_one).collect()
     }
+}
+
+/// How many chunks of a part are together in the ring elements of a column.
+fn chunks_together(key: &ColumnKey) -> usize {
+    key.ring().set().map_or(1, |set| key.encoding.public.packing.chunks_together(set) as usize)
 }
 
 /// What seals a column.

@@ -289,11 +289,11 @@ impl<'a> Compaction<'a> {
         let appender = appender.with_part_bytes(flow.part_bytes).with_parts_in_flight(flow.parts_in_flight);
         let appender = appender.with_prepared(maker.hook());
         let clear = clear_schema(schema);
-        let encrypt = |encryptor: &mut Encryptor, index: u32, batch: &RowBatch| {
-            plan.make(encryptor, (index, batch), (schema, &clear), true)
+        let encrypt = |encryptor: &mut Encryptor, first: u32, batches: &[RowBatch]| {
+            plan.make(encryptor, (first, batches), (schema, &clear), true)
         };
         let before = peak_resident_bytes();
-        let mut line = Line::new(&self.reader, &encrypt, &pool, flow, (appender, maker));
+        let mut line = Line::new(&self.reader, (&encrypt, plan.together()), &pool, flow, (appender, maker));
         for (place, entry) in step.placed() {
             let files = Files::of(self.place, destination, entry)?;
             self.reader.each_chunk(files.store(), step.present.manifest(), (place, entry), |chunk| {

@@ -98,7 +98,7 @@ impl Encryption<'_> {
             return Err(ClientError::NoRoot { place: self.store.place() });
         }
         let of_domain = roots.of_table(self.owner, FIRST_DOMAIN, table_id, encryption);
-        let keys = DomainKeys::derive(of_domain, &half, &half.first_numbered())?;
+        let keys = DomainKeys::derive(of_domain, half, &half.first_numbered())?;
         let made = table_keys::made(&keys.columns, schema, identity.encryption)?;
         let plan = ChunkPlan::new(schema, &keys.columns, &keys.seals, self.scheme).with_prepared(half);
         let plan = plan.with_tokens(Arc::new(Tokens::of(self.owner, schema)));

@@ -158,6 +158,7 @@ pub(crate) trait Owned {
 }
 
 /// A column with the values of a chunk.
+#[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
     pub(crate) key: &'a ColumnKey,
     pub(crate) values: View<'a>,

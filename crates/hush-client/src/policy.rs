@@ -84,8 +84,7 @@ impl StoredBytes {
         let mut columns: Vec<(String, f64)> = Vec::new();
         for encoding in plan_encodings(schema, &needs, schema.max_rows)? {
             let (packing, ring) = (&encoding.public.packing, encoding.public.ring()?);
-            let chunk =
-                packing.element_bytes(ring, None) as f64 * packing.element_count(ring, CHUNK_ROWS) as f64;
+            let chunk = packing.element_bytes(ring, None) as f64 * packing.elements_of_chunk(ring);
             let (name, bytes) = (encoding.quantity.columns().join(" * "), chunk / f64::from(CHUNK_ROWS));
             match columns.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, sum)) => *sum += bytes,

@@ -8,7 +8,6 @@ mod lattice;
 mod noop;
 
 use bytes::Bytes;
-use hush_encode::QuantityValues;
 use hush_exec::answer::RowsChunk;
 use hush_exec::program::ProgramShape;
 use hush_exec::{Engine, Limits};
@@ -18,10 +17,9 @@ use hush_rlwe::ObjectRounding;
 use hush_table::TableStore;
 
 use crate::cells::Cells;
-use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::number::Number;
-use crate::packing::{ColumnKey, SumOfProducts};
+use crate::packing::{Column, ColumnKey, SumOfProducts};
 use crate::release::Release;
 
 pub(crate) use self::lattice::Lattice;
@@ -29,15 +27,14 @@ pub(crate) use self::noop::NoOp;
 
 /// The owner's half of a scheme.
 pub(crate) trait Scheme: Sync {
-    /// The stored form of a chunk's columns, in the order of the keys.
+    /// The stored form of a chunk's columns, in their order: nothing for those whose ring elements an earlier chunk has.
     ///
     /// # Errors
     /// [`ClientError::OutOfBounds`] for a value that its encoding does not hold; no entropy.
     fn encode(
         &self,
-        keys: &ColumnKeys,
         chunk: &mut ChunkEncryption<'_>,
-        quantities: &[QuantityValues<'_>],
+        columns: &[Option<Column<'_>>],
     ) -> Result<Vec<Bytes>, ClientError>;
 
     /// An engine in this process that computes on such columns.

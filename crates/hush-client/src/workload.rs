@@ -137,8 +137,8 @@ pub(crate) fn keeping(
     let mut row_bytes = 0.0;
     for encoding in encodings {
         let (packing, ring) = (&encoding.public.packing, encoding.public.ring()?);
-        let elements = packing.element_count(ring, CHUNK_ROWS);
-        row_bytes += packing.element_bytes(ring, None) as f64 * f64::from(elements) / f64::from(CHUNK_ROWS);
+        let chunk = packing.element_bytes(ring, None) as f64 * packing.elements_of_chunk(ring);
+        row_bytes += chunk / f64::from(CHUNK_ROWS);
     }
     let copied = schema.columns.iter().filter(|column| column.has_copy());
     let bytes = |column| crate::copy::shape(column).bytes(CHUNK_ROWS.into()) as f64 / f64::from(CHUNK_ROWS);

@@ -42,6 +42,16 @@ pub enum View<'a> {
     Approx(&'a [f64]),
 }
 
+impl View<'_> {
+    /// How many numbers there are.
+    fn len(&self) -> usize {
+        match self {
+            Self::Exact(values) => values.len(),
+            Self::Approx(values) => values.len(),
+        }
+    }
+}
+
 impl QuantityValues<'_> {
     /// The plaintext.
     pub fn view(&self) -> View<'_> {
@@ -58,6 +68,30 @@ impl QuantityValues<'_> {
 }
 
 impl<'a> QuantityValues<'a> {
+    /// The integers of several chunks, one after another; `None` of reals, and of integers of more than 128 bits.
+    pub fn joined(chunks: &[&Self]) -> Option<QuantityValues<'static>> {
+        // With room for all, so that no copy is left behind.
+        let rows = chunks.iter().map(|chunk| chunk.view().len()).sum();
+        let (mut all, mut is_narrow) = (Vec::with_capacity(rows), true);
+        for chunk in chunks {
+            match chunk.view() {
+                View::Exact(Values::I64(values)) => all.extend(values.iter().map(|value| i128::from(*value))),
+                View::Exact(Values::I128(values)) => {
+                    is_narrow = false;
+                    all.extend_from_slice(values);
+                }
+                View::Exact(Values::I256(_)) | View::Approx(_) => return None,
+            }
+        }
+        let all = QuantityValues::I128(all);
+        let QuantityValues::I128(values) = &all else { return None };
+        if is_narrow {
+            Some(QuantityValues::I64(values.iter().map(|value| *value as i64).collect()))
+        } else {
+            Some(all)
+        }
+    }
+
     /// The quantity on rows where every one of `present` has a value, 0 elsewhere.
     fn where_all(&self, present: &[&TypedColumn]) -> QuantityValues<'a> {
         let keep = |row: usize| present.iter().all(|column| is_valid(column, row));

@@ -287,6 +287,10 @@ fn sum_encoding(id: EncodingId, encodings: &[Encoding]) -> Result<&'static Param
 fn fetch_shape(id: EncodingId, encodings: &[Encoding]) -> Result<FetchShape, PlanFault> {
     let encoding = find(id, encodings)?;
     let set = encoding.ring().map_err(|_| PlanFault::UnknownEncoding { id })?;
+    // Some chunks have nothing that could go back.
+    if encoding.packing.chunks_together(set) > 1 {
+        return Err(PlanFault::WrongLayout { id });
+    }
     Ok(FetchShape { id, packing: encoding.packing.clone(), set, bits: None })
 }
 

@@ -124,7 +124,7 @@ mod tests {
         let packings = [
             Packing::ApproxSlots(ApproxSlots { scale_log2: 40 }),
             Packing::ApproxSum(ApproxSum { scale_log2: 40 }),
-            Packing::Slots(Slots { primes: PLAINTEXT_PRIMES_45[..3].to_vec() }),
+            Packing::Slots(Slots::of(PLAINTEXT_PRIMES_45[..3].to_vec())),
             Packing::Sum(Sum { t_log2: 40 }),
         ];
         let set = preset("n13_q3x46_sec128_v1").unwrap();

@@ -143,7 +143,7 @@ fn prepare(job: &Job, task: &ProductsTask, extent: Extent) -> Result<(Products, 
         Extent::Whole => products.with_keys(&job.snapshot, job.limits.memory_bytes)?,
         Extent::Partial => products,
     };
-    let runs = conform::product_runs(manifest, products.ring.degree(), task.elements);
+    let runs = conform::product_runs(manifest, products.in_ring(), task.elements);
     Ok((products, runs))
 }
 
@@ -192,15 +192,15 @@ impl<S: Scheme> Work<'_, S> {
         let bounds = Bounds {
             threads,
             chunk_bytes: self.products.chunk_bytes().max(1),
+            together: u64::from(self.products.in_ring().1),
             piece_bytes: self.piece_bytes(threads as u64),
         };
         let parts = parts_of(runs, &job.needed);
-        let elements = self.products.elements_of_chunk();
         for window in windows(&parts, &bounds) {
             let load = |(part, runs): &PartOfRuns| {
                 let missing = ExecError::Internal { place: "part of a run" };
                 let part = placed.get(*part as usize).ok_or(missing)?;
-                counting.load(*part, runs, (self.products, elements))
+                counting.load(*part, runs, self.products)
             };
             let parts: Vec<_> = window.par_iter().map(load).collect::<Result<_, _>>()?;
             for piece in pieces(&parts, &bounds) {
@@ -256,7 +256,8 @@ impl<S: Scheme> Work<'_, S> {
 /// Parts that are opened together: as many as fill a piece, one for each thread at least, and no more than [`MAX_OPEN`] otherwise.
 fn windows<'p>(parts: &'p [PartOfRuns], bounds: &Bounds) -> impl Iterator<Item = &'p [PartOfRuns]> {
     let bytes = |(_, runs): &PartOfRuns| {
-        let chunks: u64 = runs.iter().map(|run| run.chunks.chunks.len() as u64).sum();
+        let chunks = runs.iter().map(|run| (run.chunks.chunks.len() as u64).div_ceil(bounds.together));
+        let chunks: u64 = chunks.sum();
         chunks.saturating_mul(bounds.chunk_bytes)
     };
     let (threads, piece_bytes) = (bounds.threads.max(1), bounds.piece_bytes);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn table() -> Vec<Encoding> {
-        let slots = Packing::Slots(Slots { primes: hush_params::PLAINTEXT_PRIMES_45[..2].to_vec() });
+        let slots = Packing::Slots(Slots::of(hush_params::PLAINTEXT_PRIMES_45[..2].to_vec()));
         vec![
             encoding(0, slots.clone()),
             encoding(1, slots),

@@ -54,10 +54,7 @@ pub(crate) fn of_parts(job: &Job) -> Result<Vec<PartSize>, ExecError> {
         let manifest = job.snapshot.manifest();
         let has = |column: &&&Encoding| !manifest.lacks(part.entry.generation, column.id);
         let here: Vec<_> = columns.iter().filter(has).collect();
-        let chunk =
-            |chunk: u32| here.iter().map(|column| chunk_bytes(column, part.rows_of(chunk))).sum::<u64>();
-        let first = part.place.first_chunk;
-        let encoded: u64 = (first..first + part.entry.chunks).map(chunk).sum();
+        let encoded: u64 = here.iter().map(|column| part_bytes(column, part)).sum();
         PartSize { rows: part.entry.rows, bytes: encoded + part.entry.clear.map_or(0, |file| file.bytes) }
     };
     Ok(job.snapshot.parts().into_iter().zip(0..).map(of_part).collect())
@@ -88,10 +85,15 @@ fn columns<'a>(task: &Task, manifest: &'a Manifest) -> Result<Vec<&'a Encoding>,
     Ok(encodings.iter().filter(|encoding| ids.binary_search(&encoding.id).is_ok()).collect())
 }
 
-/// Bytes of an encoding in a chunk of so many rows; 0 for unknown parameters, which no plan passes.
-fn chunk_bytes(encoding: &Encoding, rows: u32) -> u64 {
-    preset(&encoding.params).map_or(0, |set| {
-        let elements = encoding.packing.element_count(set, rows) as usize;
-        (encoding.packing.element_bytes(set, None) * elements + OVERHEAD_BYTES) as u64
-    })
+/// Bytes of an encoding in a part; 0 for unknown parameters, which no plan passes.
+fn part_bytes(encoding: &Encoding, part: PartRef<'_>) -> u64 {
+    let Ok(set) = preset(&encoding.params) else { return 0 };
+    let packing = &encoding.packing;
+    let first = part.place.first_chunk;
+    let chunks: Vec<u32> = (first..first + part.entry.chunks).collect();
+    let of_together = |chunks: &[u32]| {
+        let rows = chunks.iter().map(|chunk| part.rows_of(*chunk)).sum();
+        (packing.element_bytes(set, None) * packing.element_count(set, rows) as usize + OVERHEAD_BYTES) as u64
+    };
+    chunks.chunks(packing.chunks_together(set) as usize).map(of_together).sum()
 }

@@ -110,6 +110,8 @@ pub struct SlotColumn<'a> {
     pub encoder: &'a SlotEncoder,
     /// Largest magnitude of a value, range-checked: at most the encoder's `max_abs`.
     pub max_abs: I256,
+    /// Whether it has the rows of the chunks behind too ([`ChunkEncryption::followed_by`]).
+    pub shared: bool,
     /// One value per row.
     pub values: Values<'a>,
 }
@@ -144,7 +146,16 @@ impl Encryptor {
         }
         let (seed, rng) = (UniformSeed::generate()?, SecretRng::from_os()?);
         let used = Vec::new();
-        Ok(ChunkEncryption { scratch: &mut self.scratch, seed, rng, chunk, row_count, cut: false, used })
+        Ok(ChunkEncryption {
+            scratch: &mut self.scratch,
+            seed,
+            rng,
+            chunk,
+            row_count,
+            behind: 0,
+            cut: false,
+            used,
+        })
     }
 }
 
@@ -161,6 +172,8 @@ pub struct ChunkEncryption<'a> {
     rng: SecretRng,
     chunk: u32,
     row_count: usize,
+    /// Rows of the chunks behind it that share its ring elements.
+    behind: usize,
     /// Whether coefficients behind the last row are left out.
     cut: bool,
     used: Vec<Used>,
@@ -194,6 +207,12 @@ impl ChunkEncryption<'_> {
     #[must_use]
     pub fn cut(self) -> Self {
         Self { cut: true, ..self }
+    }
+
+    /// Gives columns that are [shared](SlotColumn::shared) the rows of chunks behind this one, so many, too.
+    #[must_use]
+    pub fn followed_by(self, rows: usize) -> Self {
+        Self { behind: rows, ..self }
     }
 
     /// The errors that were drawn last, for tests to look for when they should be gone.
@@ -267,10 +286,12 @@ impl ChunkEncryption<'_> {
     pub fn encrypt_slots(&mut self, column: &SlotColumn<'_>) -> Result<Vec<u8>, EncryptError> {
         let (encoder, id) = (column.encoder, column.column);
         let ring = encoder.ring();
-        self.admit_slots(ring, id, column.secret, column.values.len())?;
+        let rows = self.row_count + if column.shared { self.behind } else { 0 };
+        let used = Used::SlotColumn(ring.param_code(), id);
+        self.admit(ring, (id, column.secret), (column.values.len(), rows), used)?;
         let scheme = |source| EncryptError::Scheme { column: id, source };
         column.values.check_max_abs(column.max_abs.min(encoder.max_abs())).map_err(scheme)?;
-        let element_count = self.row_count.div_ceil(ring.degree()) as u32;
+        let element_count = rows.div_ceil(ring.degree()) as u32;
         let body = BodyId { column: id, chunk: self.chunk, element_count, lanes: encoder.lane_count() as u8 };
         let mut writer = BodyWriter::new(ring, BodyKind::Slot, body)?;
         for element in 0..element_count {
@@ -294,7 +315,8 @@ impl ChunkEncryption<'_> {
     pub fn encrypt_approx_slots(&mut self, column: &ApproxSlotColumn<'_>) -> Result<Vec<u8>, EncryptError> {
         let (encoder, id) = (column.encoder, column.column);
         let ring = encoder.ring();
-        self.admit_slots(ring, id, column.secret, column.values.len())?;
+        let used = Used::SlotColumn(ring.param_code(), id);
+        self.admit(ring, (id, column.secret), (column.values.len(), self.row_count), used)?;
         let element_count = self.row_count.div_ceil(encoder.slot_count()) as u32;
         let body = BodyId { column: id, chunk: self.chunk, element_count, lanes: 1 };
         let mut writer = BodyWriter::new(ring, BodyKind::Slot, body)?;
@@ -371,30 +393,20 @@ impl ChunkEncryption<'_> {
         secret: &SecretKey,
         values: usize,
     ) -> Result<(), EncryptError> {
-        self.admit(ring, column, secret, values, Used::SumSecret(ring.param_code(), secret.label()))
-    }
-
-    fn admit_slots(
-        &mut self,
-        ring: &Ring,
-        column: u32,
-        secret: &SecretKey,
-        values: usize,
-    ) -> Result<(), EncryptError> {
-        self.admit(ring, column, secret, values, Used::SlotColumn(ring.param_code(), column))
+        let used = Used::SumSecret(ring.param_code(), secret.label());
+        self.admit(ring, (column, secret), (values, self.row_count), used)
     }
 
     fn admit(
         &mut self,
         ring: &Ring,
-        column: u32,
-        secret: &SecretKey,
-        found: usize,
+        (column, secret): (u32, &SecretKey),
+        (found, expected): (usize, usize),
         used: Used,
     ) -> Result<(), EncryptError> {
         ring.check_same(secret.ring())?;
-        if found != self.row_count {
-            return Err(EncryptError::RowCount { column, found, expected: self.row_count });
+        if found != expected {
+            return Err(EncryptError::RowCount { column, found, expected });
         }
         if self.used.contains(&used) {
             return Err(EncryptError::Repeated { column });

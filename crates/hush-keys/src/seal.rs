@@ -188,6 +188,7 @@ fn xaes_key(key: &[u8; 32], first: &[u8; 12]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use aes_gcm::KeyInit as _;
     use chacha20poly1305::aead::{Aead, KeyInit as _, Payload};
     use chacha20poly1305::{XChaCha20Poly1305, XNonce};
     use cmac::{Cmac, Mac as _};

@@ -6,6 +6,11 @@ use crate::{ChainError, ChainParams, Level, ParamSet};
 /// Rows of a full chunk; one body of an encoded column holds as many.
 pub const CHUNK_ROWS: u32 = 8192;
 
+/// Full chunks that the rows of one ring element are: 1 where it has no more coefficients than a chunk has rows.
+pub fn chunks_of_element(set: &ParamSet) -> u32 {
+    (set.degree() as u32 / CHUNK_ROWS).max(1)
+}
+
 /// Largest base-2 logarithm of a scale of approximate values, stored or computed.
 pub const MAX_SCALE_LOG2: u32 = 120;
 

@@ -109,7 +109,7 @@ impl TryFrom<Written> for Encoding {
 mod tests {
     use super::*;
 
-    const LAYOUTS: [&str; 4] = ["approx_slots", "approx_sum", "slots", "sum"];
+    const LAYOUTS: [&str; 5] = ["approx_slots", "approx_sum", "slots", "sum", "shared_slots"];
     const PLAINTEXTS: [&str; 3] =
         [r#"{"power_of_two":{"log2":64}}"#, r#"{"primes":{"primes":[65537]}}"#, r#"{"scale":{"log2":40}}"#];
 
@@ -117,10 +117,10 @@ mod tests {
         format!(r#"{{"id":7,"layout":"{layout}","params":"p","plaintext":{plaintext}}}"#)
     }
 
-    /// Of the twelve combinations four are packings; those keep their text.
+    /// Of the fifteen combinations five are packings; those keep their text.
     #[test]
     fn only_the_combinations_that_are_packings_are_read() {
-        let legal = [(0, 2), (1, 2), (2, 1), (3, 0)];
+        let legal = [(0, 2), (1, 2), (2, 1), (3, 0), (4, 1)];
         for (i, layout) in LAYOUTS.iter().enumerate() {
             for (j, plaintext) in PLAINTEXTS.iter().enumerate() {
                 let text = text(layout, plaintext);

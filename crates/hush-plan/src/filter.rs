@@ -46,7 +46,7 @@ use crate::layout::Needs;
 use crate::one_hot::compile_by_keys;
 use crate::packing::slots::{FILTER_PRIME, has_slots};
 use crate::plan::Round;
-use crate::quantity::{Digits, Quantity};
+use crate::quantity::{Digits, Flag, FlagOf, Quantity};
 use crate::schema::cube::{Cube, Dimension};
 use crate::schema::file::SchemaError;
 use crate::schema::{Column, FilterFault, Protection, Purpose, Schema};
@@ -116,7 +116,7 @@ impl FilterShape {
         };
         let found = shape.quantities().len();
         if found > MAX_FILTER_COLUMNS {
-            let bytes = found as f64 * shape.set().map_or(0.0, bytes_of_value);
+            let bytes = found as f64 * shape.set().map_or(0.0, |set| shape.bytes_of_value(set));
             return Err(FilterFault::TooManyColumns {
                 found,
                 bytes: bytes as u64,
@@ -177,11 +177,18 @@ impl FilterShape {
         let possible = || presets_without_keys().filter(|set| set.security_bits() >= 128 && has_slots(set));
         let smallest = |is_masked| {
             let fitting = possible().filter(|set| fits(set, is_masked));
-            fitting.min_by(|one, other| bytes_of_value(one).total_cmp(&bytes_of_value(other)))
+            fitting.min_by(|one, other| self.bytes_of_value(one).total_cmp(&self.bytes_of_value(other)))
         };
         let plain = smallest(false)?;
         let masked = smallest(true).filter(|masked| masked.degree() == plain.degree());
         Some(masked.filter(|_| self.declared_factors.is_none()).unwrap_or(plain))
+    }
+
+    /// Bytes of a stored value. A chunk that shares no ring elements does not fill the largest ones.
+    fn bytes_of_value(&self, set: &ParamSet) -> f64 {
+        let shares = shares_elements(&self.quantities());
+        let rows = size::CHUNK_ROWS * if shares { size::chunks_of_element(set) } else { 1 };
+        size::poly_bytes(set) as f64 / set.degree().min(rows as usize) as f64
     }
 
     /// The bound on a product of so many differences of flags, and of a measure.
@@ -218,9 +225,11 @@ pub(crate) fn mask_log2(space: Space) -> f64 {
     noise::product_phase_log2(space.degree, space.t_log2 - 1.0, 0.0)
 }
 
-/// Bytes of a stored value. A chunk does not fill the largest ring elements.
-fn bytes_of_value(set: &ParamSet) -> f64 {
-    size::poly_bytes(set) as f64 / set.degree().min(size::CHUNK_ROWS as usize) as f64
+/// Whether chunks of these quantities can share ring elements. Flags of ranks are chosen chunk by chunk, so that they cannot.
+pub(crate) fn shares_elements<'q>(quantities: impl IntoIterator<Item = &'q Quantity>) -> bool {
+    let is_ranked =
+        |quantity: &Quantity| matches!(quantity, Quantity::Flag(Flag { of: FlagOf::Ranked(_), .. }));
+    !quantities.into_iter().any(is_ranked)
 }
 
 /// Bits of limbs of which so many may share a slot.
@@ -269,7 +278,7 @@ pub fn check(schema: &Schema) -> Result<(), SchemaError> {
 pub fn note(schema: &Schema, rows: u64) -> Option<String> {
     let shape = FilterShape::of(schema).ok().filter(|shape| !shape.is_empty())?;
     let (set, columns) = (shape.set()?, shape.quantities().len());
-    let row_bytes = columns as f64 * bytes_of_value(set);
+    let row_bytes = columns as f64 * shape.bytes_of_value(set);
     if row_bytes * (rows as f64) < NOTED_BYTES {
         return None;
     }

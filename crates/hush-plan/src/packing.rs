@@ -99,6 +99,11 @@ pub(crate) trait Rules {
         set.degree()
     }
 
+    /// Chunks of a part whose rows are in ring elements together.
+    fn chunks_together(&self, _set: &ParamSet) -> u32 {
+        1
+    }
+
     /// Bytes of one ring element as it is stored, or as it is answered with residues rounded to so many bits.
     fn element_bytes(&self, set: &ParamSet, bits: Option<u32>) -> usize {
         self.lanes() * size::answer_poly_bytes(set, bits)
@@ -238,7 +243,19 @@ impl Packing {
         self.rules().element_bytes(set, bits)
     }
 
-    /// Ring elements that `rows` rows take.
+    /// Chunks of a part whose rows are in ring elements together: those at the places 0 to this less one, and so on. The first of them has the
+    /// ring elements, and the others have none.
+    pub fn chunks_together(&self, set: &ParamSet) -> u32 {
+        self.rules().chunks_together(set)
+    }
+
+    /// Ring elements of a full chunk, on average.
+    pub fn elements_of_chunk(&self, set: &ParamSet) -> f64 {
+        let together = self.chunks_together(set);
+        f64::from(self.element_count(set, together * size::CHUNK_ROWS)) / f64::from(together)
+    }
+
+    /// Ring elements that `rows` rows take, those of chunks that are together.
     pub fn element_count(&self, set: &ParamSet, rows: u32) -> u32 {
         (rows as usize).div_ceil(self.rows_per_element(set)) as u32
     }
@@ -257,7 +274,8 @@ impl Packing {
         let packing = match layout {
             Layout::ApproxSlots => ApproxSlots::read(plaintext).map(Self::ApproxSlots),
             Layout::ApproxSum => ApproxSum::read(plaintext).map(Self::ApproxSum),
-            Layout::Slots => Slots::read(plaintext).map(Self::Slots),
+            Layout::Slots => Slots::read(plaintext, false).map(Self::Slots),
+            Layout::SharedSlots => Slots::read(plaintext, true).map(Self::Slots),
             Layout::Sum => Sum::read(plaintext).map(Self::Sum),
         };
         packing.ok_or(NoPacking { layout })

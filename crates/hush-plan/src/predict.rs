@@ -205,12 +205,19 @@ impl TableShape {
         self.parts.iter().filter(is_summed).flat_map(PartShape::chunks).collect()
     }
 
-    /// How many ring elements of a degree there are, and into how many runs of so many the chunks of each domain fall.
-    pub(crate) fn product_runs(&self, degree: u64, most: u64) -> (u64, u64) {
+    /// How many ring elements of a degree there are, where so many chunks of a part are together ([`crate::Packing::chunks_together`]), and into how many runs
+    /// of so many they fall in all domains.
+    pub(crate) fn product_runs(&self, (degree, together): (u64, u32), most: u64) -> (u64, u64) {
         let (mut elements, mut runs) = (0, 0);
+        let rows_together = CHUNK_ROWS * u64::from(together);
         for domain in self.domains().iter().copied() {
             let mut run = 0;
-            for rows in self.chunks_of(domain, &[]) {
+            let of_domain = self.parts.iter().filter(|part| part.domain == domain);
+            let pieces = of_domain.flat_map(|part| {
+                let starts = (0..part.rows).step_by(rows_together as usize);
+                starts.map(move |start| (part.rows - start).min(rows_together))
+            });
+            for rows in pieces {
                 let more = rows.div_ceil(degree);
                 elements += more;
                 runs += u64::from(run == 0 || run + more > most);

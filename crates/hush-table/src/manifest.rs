@@ -252,6 +252,14 @@ impl Manifest {
         conform::check(self).map_err(TableError::from)
     }
 
+    /// Most chunks of a part that are together in the ring elements of an encoding ([`hush_plan::Packing::chunks_together`]). Parts have a multiple of them,
+    /// but for the last of an encryption or append.
+    pub fn chunks_together(&self) -> u32 {
+        let together =
+            |encoding: &Encoding| encoding.ring().map_or(1, |set| encoding.packing.chunks_together(set));
+        self.encodings.iter().map(together).max().unwrap_or(1)
+    }
+
     /// Whether a part has the form that parts of this table have, whatever the others are.
     pub fn suits(&self, part: &PartEntry) -> bool {
         conform::part_alone(self, 0, part).is_ok()

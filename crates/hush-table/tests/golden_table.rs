@@ -40,7 +40,7 @@ fn layout() -> TableLayout {
         clear: Arc::new(Schema::new(vec![field("ward", DataType::Utf8), field("year", DataType::Int64)])),
         encodings: vec![
             encoding(0, Packing::Sum(Sum { t_log2: 64 })),
-            encoding(3, Packing::Slots(Slots { primes })),
+            encoding(3, Packing::Slots(Slots::of(primes))),
             encoding(7, Packing::ApproxSum(ApproxSum { scale_log2: 40 })),
         ],
         sealed_columns: 1,

@@ -165,6 +165,7 @@ impl Cell for Bgv {
             secret: &self.secret,
             encoder: &self.encoder,
             max_abs: self.encoder.max_abs(),
+            shared: false,
             values: Values::I64(&values),
         };
         let blob = chunk.encrypt_slots(&column)?;

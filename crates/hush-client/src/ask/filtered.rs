@@ -111,6 +111,8 @@ pub(super) struct Runs {
     pub(super) first: EncodingId,
     /// Degree of the ring.
     pub(super) degree: usize,
+    /// How many chunks of a part are together in it.
+    pub(super) together: u32,
     pub(super) runs: Vec<ProductRun>,
 }
 
@@ -127,12 +129,14 @@ pub(super) fn runs_of(
     let Asked { table, .. } = *asked;
     let other = || ClientError::Answer { what: "its sums are of other parts of the table".into() };
     let first = task.first_column().ok_or_else(other)?;
-    let degree = table.keys.present().columns.get(first)?.ring().degree();
-    let runs = product_runs(table.manifest.manifest(), degree, task.elements);
+    let key = table.keys.present().columns.get(first)?;
+    let (degree, set) = (key.ring().degree(), key.encoding.public.ring()?);
+    let together = key.encoding.public.packing.chunks_together(set);
+    let runs = product_runs(table.manifest.manifest(), (degree, together), task.elements);
     let numbered = answer.runs.iter().map(|run| run.number).eq(0..runs.len() as u32);
     let has_all = answer.runs.iter().all(|run| run.objects.len() == groups * task.sums.len());
     if numbered && has_all && read == task.sums.len() {
-        Ok(Runs { first, degree, runs })
+        Ok(Runs { first, degree, together, runs })
     } else {
         Err(other())
     }
@@ -147,7 +151,7 @@ fn sums_of(
 ) -> Result<Vec<Vec<i128>>, ClientError> {
     let Asked { table, .. } = *asked;
     let manifest = table.manifest.manifest();
-    let Runs { first, degree, runs } = runs_of(asked, (task, filtered.sums.len()), answer, groups)?;
+    let Runs { first, degree, runs, .. } = runs_of(asked, (task, filtered.sums.len()), answer, groups)?;
     let mut totals = vec![vec![0_i128; task.sums.len()]; groups];
     for (run, found) in runs.iter().zip(&answer.runs) {
         let key = table.keys.of(manifest, run.domain)?.columns.get(first)?;

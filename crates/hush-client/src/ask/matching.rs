@@ -122,7 +122,7 @@ fn found(
     if matching.phases.len() != sums {
         return Err(ClientError::Internal { what: "sums of rows that match have no bounds" });
     }
-    let Runs { first, degree, runs } = runs_of(asked, (task, sums), answer, 1)?;
+    let Runs { first, degree, together, runs } = runs_of(asked, (task, sums), answer, 1)?;
     let mut rows: Vec<(u64, Row)> = Vec::new();
     let mut most = 0;
     for (run, found) in runs.iter().zip(&answer.runs) {
@@ -136,8 +136,11 @@ fn found(
         });
         let sums: Vec<SumOfProducts<'_>> = sums.collect();
         let slots = on_threads(table.costs.threads, || table.scheme.slots(key, &sums))?;
-        let of_run =
-            SlotsOfRun { matching, modulus: modulus()?, elements: elements_of(run, manifest, degree) };
+        let of_run = SlotsOfRun {
+            matching,
+            modulus: modulus()?,
+            elements: elements_of(run, manifest, (degree, together)),
+        };
         let of_slot = |slot: usize| of_run.rows(slot, &slots);
         let found: Vec<Matches> = on_threads(table.costs.threads, || {
             (0..degree).into_par_iter().map(of_slot).collect::<Result<_, _>>()
@@ -164,19 +167,24 @@ struct Element {
 }
 
 /// The ring elements of a run.
-fn elements_of(run: &ProductRun, manifest: &hush_table::Manifest, degree: usize) -> Vec<Element> {
+fn elements_of(
+    run: &ProductRun,
+    manifest: &hush_table::Manifest,
+    (degree, together): (usize, u32),
+) -> Vec<Element> {
     let parts: Vec<_> = manifest.placed_parts().collect();
     let mut elements = Vec::with_capacity(run.elements as usize);
     for of_part in &run.chunks {
         let Some((place, entry)) = parts.get(of_part.part as usize) else { continue };
-        for chunk in of_part.chunks.clone() {
-            let before = u64::from(chunk.saturating_sub(place.first_chunk)) * u64::from(CHUNK_ROWS);
-            let rows = entry.rows.saturating_sub(before).min(CHUNK_ROWS.into()) as usize;
-            let of_chunk = (0..rows).step_by(degree.max(1)).map(|first| Element {
-                first: u64::from(chunk) * u64::from(CHUNK_ROWS) + first as u64,
+        for chunks in of_part.together(together) {
+            let before = u64::from(chunks.start.saturating_sub(place.first_chunk)) * u64::from(CHUNK_ROWS);
+            let most = chunks.len() as u64 * u64::from(CHUNK_ROWS);
+            let rows = entry.rows.saturating_sub(before).min(most) as usize;
+            let of_chunks = (0..rows).step_by(degree.max(1)).map(|first| Element {
+                first: u64::from(chunks.start) * u64::from(CHUNK_ROWS) + first as u64,
                 rows: degree.min(rows - first),
             });
-            elements.extend(of_chunk);
+            elements.extend(of_chunks);
         }
     }
     elements

@@ -65,14 +65,16 @@ pub(super) struct Stored {
     pub(super) bounds: PartBounds,
 }
 
-/// Encrypts a chunk of rows under its number.
+/// Encrypts chunks of rows that are together, under the number of the first and those behind it.
 pub(super) type Encrypting<'a> =
-    dyn Fn(&mut Encryptor, u32, &RowBatch) -> Result<Encrypted, ClientError> + Sync + 'a;
+    dyn Fn(&mut Encryptor, u32, &[RowBatch]) -> Result<Vec<Encrypted>, ClientError> + Sync + 'a;
 
 /// Decrypts stored chunks and encrypts their rows in new ones, some at a time on all threads.
 pub(super) struct Line<'a> {
     reader: &'a Reader<'a>,
     encrypt: &'a Encrypting<'a>,
+    /// How many chunks are together.
+    together: usize,
     pool: &'a rayon::ThreadPool,
     flow: Flow,
     /// Chunks that are not decrypted yet, and their rows.
@@ -87,10 +89,10 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Decrypts with `reader`, encrypts with `encrypt` and stores with `appender`.
+    /// Decrypts with `reader`, encrypts so many chunks together with `encrypt` and stores with `appender`.
     pub(super) fn new(
         reader: &'a Reader<'a>,
-        encrypt: &'a Encrypting<'a>,
+        (encrypt, together): (&'a Encrypting<'a>, usize),
         pool: &'a rayon::ThreadPool,
         flow: Flow,
         (appender, maker): (Appender, Preparer),
@@ -99,6 +101,7 @@ impl<'a> Line<'a> {
         Self {
             reader,
             encrypt,
+            together,
             pool,
             flow,
             waiting,
@@ -119,6 +122,7 @@ impl<'a> Line<'a> {
         self.waiting_rows += chunk.rows();
         self.waiting.push(chunk);
         let window = self.flow.window();
+        let window = window.max(self.together);
         if self.waiting_rows >= window * CHUNK_ROWS as usize || self.waiting.len() >= CHUNKS_IN_ONE * window {
             self.pass(destination, false)?;
         }
@@ -134,19 +138,23 @@ impl<'a> Line<'a> {
         })?;
         drop(waiting);
         decrypted.into_iter().try_for_each(|batch| self.gathered.take(batch))?;
-        let (full, mut batches) = (CHUNK_ROWS as usize, Vec::new());
-        while self.gathered.rows() >= full || (is_last && self.gathered.rows() > 0) {
-            batches.push((self.next_chunk, self.gathered.cut(full)?));
-            self.next_chunk += 1;
+        let (full, mut all) = (CHUNK_ROWS as usize, Vec::new());
+        while self.gathered.rows() >= full * self.together || (is_last && self.gathered.rows() > 0) {
+            let (first, mut batches) = (self.next_chunk, Vec::with_capacity(self.together));
+            while batches.len() < self.together && self.gathered.rows() > 0 {
+                batches.push(self.gathered.cut(full)?);
+                self.next_chunk += 1;
+            }
+            all.push((first, batches));
         }
         let encrypt = self.encrypt;
-        let encrypted: Vec<Encrypted> = self.pool.install(|| {
-            let made = batches
+        let encrypted: Vec<Vec<Encrypted>> = self.pool.install(|| {
+            let made = all
                 .par_iter()
-                .map_init(Encryptor::new, |encryptor, (index, batch)| encrypt(encryptor, *index, batch));
+                .map_init(Encryptor::new, |encryptor, (first, batches)| encrypt(encryptor, *first, batches));
             made.collect::<Result<_, ClientError>>()
         })?;
-        for Encrypted { clear, chunk, prepared } in encrypted {
+        for Encrypted { clear, chunk, prepared } in encrypted.into_iter().flatten() {
             self.maker.add(prepared);
             self.appender.push(&clear, chunk)?;
             self.sent = destination.send(self.appender.stored(), self.sent)?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow::datatypes::SchemaRef;
 use hush_keys::Encryptor;
 use hush_plan::Schema;
-use hush_table::source::{ChunkTyper, RawChunk, SourceError};
+use hush_table::source::{ChunkTyper, RawChunk, RowBatch, SourceError};
 use rayon::Scope;
 
 use crate::chunk::{ChunkPlan, Encrypted};
@@ -54,35 +54,55 @@ impl<'a> Line<'a> {
         Self { plan, schema, clear, typer, journal, idle: Mutex::default() }
     }
 
-    /// Lets a thread of `scope` make chunk `index`, or pass on the error of reading it.
+    /// Lets a thread of `scope` make the chunks from `first` on, which are together, or pass on the error of reading one.
     pub(super) fn begin<'s>(
         &'s self,
         scope: &Scope<'s>,
-        index: u32,
-        raw: Result<RawChunk, SourceError>,
-    ) -> UnderWay {
-        let (sender, receiver) = sync_channel(1);
-        // Nobody waits any more if an earlier chunk failed.
-        scope
-            .spawn(move |_| drop(sender.send(raw.map_err(Into::into).and_then(|raw| self.make(index, raw)))));
-        UnderWay(receiver)
+        first: u32,
+        raw: Vec<Result<RawChunk, SourceError>>,
+    ) -> impl Iterator<Item = UnderWay> + use<> {
+        let (senders, receivers): (Vec<_>, Vec<_>) = raw.iter().map(|_| sync_channel(1)).unzip();
+        scope.spawn(move |_| {
+            let raw = raw.into_iter().collect::<Result<Vec<_>, _>>();
+            // Nobody waits any more if an earlier chunk failed.
+            match raw.map_err(Into::into).and_then(|raw| self.make(first, raw)) {
+                Ok(made) => {
+                    senders.into_iter().zip(made).for_each(|(sender, made)| drop(sender.send(Ok(made))))
+                }
+                // Who waits for the first gets the error, and waits for no other then.
+                Err(error) => {
+                    if let Some(first) = senders.first() {
+                        drop(first.send(Err(error)));
+                    }
+                }
+            }
+        });
+        receivers.into_iter().map(UnderWay)
     }
 
-    fn make(&self, index: u32, raw: RawChunk) -> Result<Made, ClientError> {
+    fn make(&self, first: u32, raw: Vec<RawChunk>) -> Result<Vec<Made>, ClientError> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = idle().pop();
         let mut worker =
             waiting.unwrap_or_else(|| Worker { typer: self.typer.another(), encryptor: Encryptor::new() });
-        let batch = worker.typer.read(raw)?;
-        let fingerprint = self.journal.map(|_| batch.fingerprint());
-        let is_stored = self.journal.is_some_and(|stored| index < stored);
-        let encrypted = if is_stored {
-            None
-        } else {
-            Some(self.plan.make(&mut worker.encryptor, (index, &batch), (self.schema, self.clear), false)?)
-        };
+        let batches = raw.into_iter().map(|raw| worker.typer.read(raw));
+        let batches: Vec<RowBatch> = batches.collect::<Result<_, _>>()?;
+        // What is stored ends with a part, and so with chunks that are together.
+        let is_stored = self.journal.is_some_and(|stored| first < stored);
+        let mut encrypted = match is_stored {
+            true => Vec::new(),
+            false => {
+                let (chunks, columns) = ((first, &*batches), (self.schema, self.clear));
+                self.plan.make(&mut worker.encryptor, chunks, columns, false)?
+            }
+        }
+        .into_iter();
         idle().push(worker);
-        Ok(Made { rows: batch.rows, fingerprint, encrypted })
+        let made = batches.iter().map(|batch| {
+            let fingerprint = self.journal.map(|_| batch.fingerprint());
+            Made { rows: batch.rows, fingerprint, encrypted: encrypted.next() }
+        });
+        Ok(made.collect())
     }
 }
 

@@ -62,8 +62,10 @@ pub(super) struct Need {
     typed: u64,
     /// Columns of texts.
     texts: u64,
-    /// One chunk's values as they are encrypted, and buffers: for each thread.
+    /// Values of chunks that are together as they are encrypted, and buffers: for each thread.
     working: u64,
+    /// How many chunks are together.
+    together: usize,
     /// One chunk's encoded and sealed columns, without texts.
     encrypted: u64,
     /// One chunk's clear columns, without texts.
@@ -77,6 +79,7 @@ impl Need {
         let program = PROGRAM_BYTES.max(resident_bytes().unwrap_or(0));
         let mut need = Self {
             fixed: program + decode + plan.prepare.bytes(ROWS * u64::from(MAX_PART_CHUNKS)),
+            together: plan.together(),
             ..Self::default()
         };
         for column in &schema.columns {
@@ -103,7 +106,7 @@ impl Need {
             let element_words = ring.poly_words() as u64;
             need.fixed += 24 * element_words;
             need.encrypted += encoded_bytes(key);
-            need.working += plaintext_bytes(&key.encoding.quantity);
+            need.working += plan.together() as u64 * plaintext_bytes(&key.encoding.quantity);
             need.fixed += if key.encoding.public.packing.evaluates() { 64 * element_words } else { 0 };
         }
         let widest = plan.keys.iter().map(|key| key.ring().poly_words() as u64).max().unwrap_or(0);
@@ -160,8 +163,12 @@ impl Flow {
     /// [`ClientError::MemoryLimit`] if one chunk at a time is too much.
     pub(super) fn within(limit: u64, threads: usize, need: &Need) -> Result<Self, ClientError> {
         let text_bytes = usize::try_from(need.texts * ROWS * TEXT_BYTES).unwrap_or(usize::MAX);
-        let windows =
-            || std::iter::successors(Some(2 * threads), |window| Some(window / 2).filter(|w| *w > 0));
+        let widest = (2 * threads).max(need.together);
+        let windows = || {
+            std::iter::successors(Some(widest), |window| {
+                Some(window / 2).filter(|w| *w >= need.together.max(1))
+            })
+        };
         // One chunk at a time is typed while the one before is encrypted.
         let raw_bytes = [usize::try_from(need.raw).unwrap_or(usize::MAX).min(MOST_RAW_BYTES), 0];
         let flows = PARTS.into_iter().flat_map(|sizes| {
@@ -225,11 +232,11 @@ fn raw_cell_bytes(kind: ColumnType) -> u64 {
     }
 }
 
-/// Bytes of a full chunk of an encoded column.
+/// Bytes of a full chunk of an encoded column, on average.
 fn encoded_bytes(key: &ColumnKey) -> u64 {
     let packing = &key.encoding.public.packing;
-    let elements = |set| packing.element_bytes(set, None) * packing.element_count(set, CHUNK_ROWS) as usize;
-    (key.ring().set().map_or(0, elements) + OVERHEAD_BYTES) as u64
+    let bytes = |set| (packing.element_bytes(set, None) as f64 * packing.elements_of_chunk(set)).ceil();
+    key.ring().set().map_or(0.0, bytes) as u64 + OVERHEAD_BYTES as u64
 }
 
 /// Bytes of an encoded column's plaintext in a chunk.

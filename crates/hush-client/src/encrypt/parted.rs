@@ -54,7 +54,9 @@ pub(crate) fn encrypt_parts(
         };
         if !ids.is_empty() || !plan.sealed.is_empty() {
             let mut writer = EncryptedPartWriter::new(&ids, &sealed, index);
-            writer.push(plan.encrypt(&mut encryptor, index, &batch, &[])?)?;
+            let chunks =
+                plan.encrypt(&mut encryptor, index, (std::slice::from_ref(&batch), &[Vec::new()]))?;
+            chunks.into_iter().try_for_each(|chunk| writer.push(chunk))?;
             let part = writer.finish()?;
             store.put_part(&part)?;
             entry.encrypted = Some(part.file);

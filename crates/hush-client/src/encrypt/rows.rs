@@ -71,11 +71,14 @@ impl Rows<'_> {
             let (mut under_way, mut next_chunk) = (VecDeque::with_capacity(flow.window), 0_u32);
             loop {
                 check_memory(self.memory_limit, before)?;
-                while under_way.len() < flow.window
-                    && let Some(raw) = raw_chunks.next()
-                {
-                    under_way.push_back(line.begin(scope, next_chunk, raw));
-                    next_chunk += 1;
+                while under_way.is_empty() || under_way.len() + plan.together() <= flow.window {
+                    let together: Vec<_> = raw_chunks.by_ref().take(plan.together()).collect();
+                    let count = together.len();
+                    under_way.extend(line.begin(scope, next_chunk, together));
+                    next_chunk += count as u32;
+                    if count < plan.together() {
+                        break;
+                    }
                 }
                 // The oldest first: errors come in the order of rows too.
                 let Some(oldest) = under_way.pop_front() else { return Ok(()) };

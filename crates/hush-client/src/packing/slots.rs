@@ -27,18 +27,24 @@ use crate::release::Release;
 pub(crate) struct SlotCodec {
     encoder: SlotEncoder,
     primes: Vec<u64>,
+    shared: bool,
     /// Largest absolute value.
     max_abs: I256,
 }
 
 impl SlotCodec {
     pub(super) fn new(
-        Slots { primes }: &Slots,
+        Slots { primes, shared }: &Slots,
         ring: &Ring,
         encoding: &PrivateEncoding,
     ) -> Result<Self, ClientError> {
         let max_abs = I256::from_str_radix(&encoding.max_abs, 10).map_err(|_| not_a_number(encoding))?;
-        Ok(Self { encoder: SlotEncoder::new(ring, primes)?, primes: primes.clone(), max_abs })
+        Ok(Self {
+            encoder: SlotEncoder::new(ring, primes)?,
+            primes: primes.clone(),
+            shared: *shared,
+            max_abs,
+        })
     }
 }
 
@@ -84,9 +90,10 @@ impl Owned for SlotCodec {
         columns: &[Column<'_>],
     ) -> Result<Vec<Vec<u8>>, ClientError> {
         let encrypt = |Column { key, values }: &Column<'_>| match (&key.codec, values) {
-            (Codec::Slots(Self { encoder, max_abs, .. }), View::Exact(values)) => {
+            (Codec::Slots(Self { encoder, shared, max_abs, .. }), View::Exact(values)) => {
                 let (column, secret) = (key.id().0, &key.secret);
-                let column = SlotColumn { column, secret, encoder, max_abs: *max_abs, values: *values };
+                let (shared, max_abs, values) = (*shared, *max_abs, *values);
+                let column = SlotColumn { column, secret, encoder, max_abs, shared, values };
                 chunk.encrypt_slots(&column).map_err(|source| name_column(columns, source))
             }
             _ => Err(mismatch(key)),

@@ -2,7 +2,6 @@
 //! BGV and CKKS: columns and answers are ciphertexts.
 
 use bytes::Bytes;
-use hush_encode::QuantityValues;
 use hush_exec::answer::RowsChunk;
 use hush_exec::{Engine, Limits};
 use hush_keys::ChunkEncryption;
@@ -13,7 +12,6 @@ use hush_table::TableStore;
 use super::{BlockSums, Computed, Fetched, Scheme};
 use crate::cells::Cells;
 use crate::cells::decrypt::{body_of, decrypt_chunk};
-use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::number::Number;
 use crate::packing::{Column, ColumnKey, ProgramResult, SumOfProducts};
@@ -26,24 +24,21 @@ impl Scheme for Lattice {
     /// Columns of one packing over one ring share the expansion of a mask, where the packing has one.
     fn encode(
         &self,
-        keys: &ColumnKeys,
         chunk: &mut ChunkEncryption<'_>,
-        quantities: &[QuantityValues<'_>],
+        columns: &[Option<Column<'_>>],
     ) -> Result<Vec<Bytes>, ClientError> {
-        let mut blobs: Vec<Option<Bytes>> = quantities.iter().map(|_| None).collect();
-        for places in families(keys) {
-            let columns = keys.iter().zip(quantities).enumerate();
-            let columns = columns.filter(|(place, _)| places.contains(place));
-            let columns = columns.map(|(_, (key, quantity))| Column { key, values: quantity.view() });
-            let columns: Vec<Column<'_>> = columns.collect();
-            let Some(first) = columns.first() else { continue };
-            let encrypted = first.key.codec.owned().encrypt(chunk, &columns)?;
+        let mut blobs = vec![Bytes::new(); columns.len()];
+        for (places, family) in families(columns) {
+            let Some(first) = family.first() else { continue };
+            let encrypted = first.key.codec.owned().encrypt(chunk, &family)?;
+            if encrypted.len() != places.len() {
+                return Err(ClientError::Internal { what: "a column was left unencrypted" });
+            }
             for (place, blob) in places.into_iter().zip(encrypted) {
-                blobs[place] = Some(blob.into());
+                blobs[place] = blob.into();
             }
         }
-        let encoded = blobs.into_iter().collect::<Option<Vec<_>>>();
-        encoded.ok_or(ClientError::Internal { what: "a column was left unencrypted" })
+        Ok(blobs)
     }
 
     fn engine(&self, store: TableStore, threads: usize, limits: Limits) -> Result<Engine, ClientError> {
@@ -136,17 +131,23 @@ impl BlockSums for EncryptedSums {
     }
 }
 
-/// Places of the columns that are encrypted together, since they may share a mask: those of one packing over one ring.
-fn families(keys: &ColumnKeys) -> Vec<Vec<usize>> {
-    let mut families: Vec<(&ColumnKey, Vec<usize>)> = Vec::new();
-    for (place, key) in keys.iter().enumerate() {
-        let alike = |(other, _): &&mut (&ColumnKey, _)| {
-            other.ring().param_code() == key.ring().param_code() && other.codec.is_like(&key.codec)
+/// The columns that are encrypted together, since they may share a mask, with their places: those of one packing over one ring.
+fn families<'a>(columns: &[Option<Column<'a>>]) -> Vec<(Vec<usize>, Vec<Column<'a>>)> {
+    let mut families: Vec<(Vec<usize>, Vec<Column<'a>>)> = Vec::new();
+    for (place, column) in columns.iter().enumerate() {
+        let Some(column @ Column { key, .. }) = column else { continue };
+        let alike = |(_, members): &&mut (Vec<usize>, Vec<Column<'a>>)| {
+            members.first().is_some_and(|Column { key: other, .. }| {
+                other.ring().param_code() == key.ring().param_code() && other.codec.is_like(&key.codec)
+            })
         };
         match families.iter_mut().find(alike) {
-            Some((_, members)) => members.push(place),
-            None => families.push((key, vec![place])),
+            Some((places, members)) => {
+                places.push(place);
+                members.push(*column);
+            }
+            None => families.push((vec![place], vec![*column])),
         }
     }
-    families.into_iter().map(|(_, members)| members).collect()
+    families
 }

@@ -3,7 +3,6 @@
 
 use bytes::Bytes;
 use ethnum::I256;
-use hush_encode::QuantityValues;
 use hush_exec::answer::RowsChunk;
 use hush_exec::plain::PlainSum;
 use hush_exec::{Engine, Limits};
@@ -14,10 +13,9 @@ use hush_table::TableStore;
 use super::{BlockSums, Computed, Fetched, Scheme};
 use crate::bounds::check_rows;
 use crate::cells::Cells;
-use crate::columns::ColumnKeys;
 use crate::error::ClientError;
 use crate::number::Number;
-use crate::packing::{ColumnKey, SumOfProducts};
+use crate::packing::{Column, ColumnKey, SumOfProducts};
 use crate::release::Release;
 
 /// Copies values. It releases them as they are, because there are no errors of encryption to hide.
@@ -26,14 +24,14 @@ pub(crate) struct NoOp;
 impl Scheme for NoOp {
     fn encode(
         &self,
-        keys: &ColumnKeys,
         _chunk: &mut ChunkEncryption<'_>,
-        quantities: &[QuantityValues<'_>],
+        columns: &[Option<Column<'_>>],
     ) -> Result<Vec<Bytes>, ClientError> {
-        let copy = |(key, quantity): (&ColumnKey, &QuantityValues<'_>)| {
-            Ok(key.codec.owned().plain(key, quantity.view())?.encode().into())
+        let copy = |column: &Option<Column<'_>>| match column {
+            Some(Column { key, values }) => Ok(key.codec.owned().plain(key, *values)?.encode().into()),
+            None => Ok(Bytes::new()),
         };
-        keys.iter().zip(quantities).map(copy).collect()
+        columns.iter().map(copy).collect()
     }
 
     fn engine(&self, store: TableStore, threads: usize, limits: Limits) -> Result<Engine, ClientError> {

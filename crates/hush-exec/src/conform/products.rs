@@ -76,9 +76,16 @@ pub(crate) fn products(
     }
     let nothing = PlanFault::Index { what: "column", found: 0, count: 0 };
     let (set, packing, prime) = common.ok_or(nothing)?;
-    let (found, least) = (task.elements, packing.element_count(set, CHUNK_ROWS));
+    let together = packing.chunks_together(set);
+    let (found, least) = (task.elements, packing.element_count(set, together * CHUNK_ROWS));
     if found < least {
         return Err(PlanFault::ProductElements { found, least });
+    }
+    // What is chosen chunk by chunk is not in ring elements of several.
+    if together > 1
+        && let Some(id) = task.choices.iter().flat_map(|choices| &choices.among).next()
+    {
+        return Err(PlanFault::WrongLayout { id: *id });
     }
     let computed_limbs = task.computed.as_ref().map(|condition| limbs_of(condition, set)).transpose()?;
     Ok(ProductsShape { set, packing, prime, computed_limbs, components, held })

@@ -12,7 +12,7 @@ fn encoding(id: u32, params: &str, packing: Packing) -> Encoding {
 }
 
 fn slots() -> Packing {
-    Packing::Slots(Slots { primes: hush_params::PLAINTEXT_PRIMES_45[..3].to_vec() })
+    Packing::Slots(Slots::of(hush_params::PLAINTEXT_PRIMES_45[..3].to_vec()))
 }
 
 fn table() -> Vec<Encoding> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which rows of a part count.
 
-use arrow::array::RecordBatch;
+use arrow::array::{BooleanBufferBuilder, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use hush_plan::EncodingId;
 use hush_schemes::bgv::sum::NOT_SELECTED;
@@ -27,7 +27,7 @@ pub(super) struct Counting<'a> {
 }
 
 /// What clear columns say of the rows of a chunk.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Rows {
     /// Those that count; `None` if every slot does.
     counted: Option<BooleanBuffer>,
@@ -35,6 +35,46 @@ struct Rows {
     masks: Vec<BooleanBuffer>,
     /// The group of each row, [`NOT_SELECTED`] for none; empty without keys.
     groups: Vec<u32>,
+}
+
+impl Rows {
+    /// What they say of chunks that are together, one after another: none but the last is shorter than a full one. Of a chunk in which no row counts
+    /// masks and groups may be missing.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if every slot counts in some and not in others.
+    fn joined(chunks: &[Self]) -> Result<Self, ExecError> {
+        if let [one] = chunks {
+            return Ok(one.clone());
+        }
+        let missing = || ExecError::Internal { place: "rows of chunks that are together" };
+        let counted: Vec<&BooleanBuffer> = chunks.iter().filter_map(|rows| rows.counted.as_ref()).collect();
+        if !counted.is_empty() && counted.len() != chunks.len() {
+            return Err(missing());
+        }
+        let mask_count = chunks.iter().map(|rows| rows.masks.len()).max().unwrap_or(0);
+        let has_groups = chunks.iter().any(|rows| !rows.groups.is_empty());
+        let mut all = Self::default();
+        let mut masks: Vec<_> = (0..mask_count).map(|_| BooleanBufferBuilder::new(0)).collect();
+        for rows in chunks {
+            for (place, mask) in masks.iter_mut().enumerate() {
+                match (rows.masks.get(place), &rows.counted) {
+                    (Some(here), _) => mask.append_buffer(here),
+                    (None, Some(counted)) => mask.append_n(counted.len(), false),
+                    (None, None) => return Err(missing()),
+                }
+            }
+            match &rows.counted {
+                Some(counted) if has_groups && rows.groups.is_empty() => {
+                    all.groups.extend(std::iter::repeat_n(NOT_SELECTED, counted.len()));
+                }
+                _ => all.groups.extend(&rows.groups),
+            }
+        }
+        all.masks.extend(masks.iter_mut().map(BooleanBufferBuilder::finish));
+        all.counted = (!counted.is_empty()).then(|| counted.iter().flat_map(|rows| rows.iter()).collect());
+        Ok(all)
+    }
 }
 
 /// The columns, each once and ascending.
@@ -52,7 +92,7 @@ impl<'a> Counting<'a> {
         Self { job, conditions, groups, is_masked }
     }
 
-    /// Finds the chunks of a part in which rows count, and opens its file if there are any. A full chunk has so many ring elements.
+    /// Finds the chunks of a part in which rows count, and opens its file if there are any.
     ///
     /// # Errors
     /// Any [`ExecError`] of the clear half or of reading.
@@ -60,28 +100,31 @@ impl<'a> Counting<'a> {
         &self,
         part: PartRef<'p>,
         runs: &[RunOfPart],
-        (products, elements): (&Products, u32),
+        products: &Products,
     ) -> Result<LoadedPart<'p>, ExecError> {
         self.job.stop.check()?;
         let found = self.of_part(part)?;
+        let (_, together) = products.in_ring();
+        let elements = products.elements_together();
         let placed = runs.iter().flat_map(|of| {
-            let number = |index| of.chunks.number(index, elements);
-            of.chunks.chunks.clone().map(move |index| (of.run, index, number(index)))
+            let numbered = of.chunks.together(together).zip(of.chunks.numbers(elements));
+            numbered.map(move |(indices, number)| (of.run, indices, number))
         });
-        let chunk = |(run, index, number), Rows { counted, masks, groups }| {
+        let chunk = |run, index, number, Rows { counted, masks, groups }| {
             let operands = products.operands(index);
             Chunk { run, index, number, columns: each_once(&operands), operands, counted, masks, groups }
         };
-        let chunks = placed.filter_map(|at @ (_, index, _)| match &found {
-            None => Some(chunk(at, Rows { counted: None, masks: Vec::new(), groups: Vec::new() })),
+        let chunks = placed.filter_map(|(run, indices, number)| match &found {
+            None => Some(Ok(chunk(run, indices.start, number, Rows::default()))),
             Some(found) => {
-                let place = index.saturating_sub(part.place.first_chunk) as usize;
-                let rows = found.get(place)?.clone();
-                let counts = rows.counted.as_ref().is_none_or(|counted| counted.count_set_bits() > 0);
-                counts.then(|| chunk(at, rows))
+                let place = |index: u32| index.saturating_sub(part.place.first_chunk) as usize;
+                let rows = Rows::joined(found.get(place(indices.start)..place(indices.end))?);
+                let counts =
+                    |rows: &Rows| rows.counted.as_ref().is_none_or(|counted| counted.count_set_bits() > 0);
+                rows.map(|rows| counts(&rows).then(|| chunk(run, indices.start, number, rows))).transpose()
             }
         });
-        let chunks: Vec<Chunk> = chunks.collect();
+        let chunks = chunks.collect::<Result<Vec<Chunk>, ExecError>>()?;
         let columns: Vec<EncodingId> = chunks.iter().flat_map(|chunk| &chunk.columns).copied().collect();
         let columns = each_once(&columns);
         let open = || Ok::<_, ExecError>(self.job.snapshot.encrypted_part(part)?.fetched(&columns, &[])?);

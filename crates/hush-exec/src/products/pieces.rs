@@ -18,10 +18,10 @@ pub(super) struct LoadedPart<'a> {
     pub(super) chunks: Vec<Chunk>,
 }
 
-/// A chunk in which something counts.
+/// A chunk in which something counts, with those that are in its ring elements.
 pub(super) struct Chunk {
     pub(super) run: u32,
-    /// In the table.
+    /// Of the first, in the table.
     pub(super) index: u32,
     /// Of its first ring element, in the run.
     pub(super) number: u32,
@@ -29,7 +29,7 @@ pub(super) struct Chunk {
     pub(super) operands: Vec<EncodingId>,
     /// They, each once and ascending.
     pub(super) columns: Vec<EncodingId>,
-    /// A bit for each row; `None` if every slot counts.
+    /// A bit for each row of all; `None` if every slot counts.
     pub(super) counted: Option<BooleanBuffer>,
     /// A bit for each row and mask of factors.
     pub(super) masks: Vec<BooleanBuffer>,
@@ -40,8 +40,10 @@ pub(super) struct Chunk {
 /// How much is read together.
 pub(super) struct Bounds {
     pub(super) threads: usize,
-    /// Bytes of a chunk, not 0.
+    /// Bytes of chunks that are together, not 0.
     pub(super) chunk_bytes: u64,
+    /// How many are together, not 0.
+    pub(super) together: u64,
     /// Bytes of all chunks of a piece; one chunk may have more.
     pub(super) piece_bytes: u64,
 }

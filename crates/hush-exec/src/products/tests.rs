@@ -5,6 +5,7 @@
 mod choices;
 mod partial;
 mod table;
+mod together;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -149,18 +150,19 @@ fn expected(
     counts: &dyn Fn(&Row) -> bool,
     is_masked: bool,
 ) -> Vec<Vec<Vec<i64>>> {
-    let degree = table.ring.degree();
+    let in_ring @ (degree, together) = table.in_ring();
     let manifest = table.signed.manifest();
-    let runs = product_runs(manifest, degree, task.elements);
+    let runs = product_runs(manifest, in_ring, task.elements);
     let of_run = |run: &ProductRun| {
         let mut sums = vec![vec![0_i64; degree]; task.sums.len()];
         let mut before = 0;
         for chunks in &run.chunks {
             let first = manifest.placed_parts().nth(chunks.part as usize).unwrap().0.first_chunk as usize;
             let rows = &table.parts[chunks.part as usize];
-            for chunk in chunks.chunks.clone() {
-                let Some(rows) = rows.chunks(CHUNK).nth(chunk as usize - first) else { continue };
-                let task = &resolved(task, chunk as usize);
+            for chunks in chunks.together(together) {
+                let from = (chunks.start as usize - first) * CHUNK;
+                let rows = &rows[from..rows.len().min(from + chunks.len() * CHUNK)];
+                let task = &resolved(task, chunks.start as usize);
                 for slot in 0..rows.len().div_ceil(degree) * degree {
                     let number = before + slot / degree;
                     let found = match rows.get(slot) {
@@ -432,7 +434,7 @@ fn runs_are_cut_by_domain_and_elements() {
     let runs = |degree: usize, elements: u32| -> Vec<ShownRun> {
         let chunks =
             |run: &ProductRun| run.chunks.iter().map(|c| (c.part, c.chunks.start, c.chunks.end)).collect();
-        product_runs(&table, degree, elements)
+        product_runs(&table, (degree, 1), elements)
             .iter()
             .map(|run| (run.domain, run.elements, run.rows, chunks(run)))
             .collect()
@@ -456,7 +458,7 @@ fn runs_are_cut_by_domain_and_elements() {
     // A chunk that is too large stands alone.
     assert_eq!(runs(CHUNK / 2, 0).len(), 6);
     assert_eq!(runs(2 * CHUNK, 1).len(), 6);
-    assert!(product_runs(&manifest(LARGE, Vec::new()), CHUNK, 1).is_empty());
+    assert!(product_runs(&manifest(LARGE, Vec::new()), (CHUNK, 1), 1).is_empty());
 }
 
 #[test]
@@ -524,7 +526,7 @@ fn parts_are_opened_as_they_fill_pieces() {
         })
         .collect();
     let opened = |threads, piece_bytes| {
-        let bounds = Bounds { threads, chunk_bytes: 10, piece_bytes };
+        let bounds = Bounds { threads, chunk_bytes: 10, together: 1, piece_bytes };
         windows(&parts, &bounds).map(<[PartOfRuns]>::len).collect::<Vec<_>>()
     };
     assert_eq!(opened(1, 1), [1; 7]);
@@ -533,7 +535,7 @@ fn parts_are_opened_as_they_fill_pieces() {
     assert_eq!(opened(3, 40), [3, 3, 1]);
     assert_eq!(opened(1, 1000), [7]);
     assert_eq!(opened(9, 1), [7]);
-    let bounds = Bounds { threads: 1, chunk_bytes: 10, piece_bytes: 1 };
+    let bounds = Bounds { threads: 1, chunk_bytes: 10, together: 1, piece_bytes: 1 };
     assert_eq!(windows(&[], &bounds).count(), 0);
 }
 

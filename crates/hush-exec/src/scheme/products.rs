@@ -36,14 +36,14 @@ pub(crate) struct Products {
     pub(super) groups: Option<usize>,
 }
 
-/// A chunk of which rows count.
+/// A chunk of which rows count, with those that are in its ring elements.
 pub(crate) struct ProductChunk<'a> {
     pub(crate) input: ChunkInput<'a>,
     /// The columns of all operands ([`Products::operands`]).
     pub(crate) operands: &'a [EncodingId],
     /// The number of its first ring element in the run.
     pub(crate) number: u32,
-    /// A bit for each row; padding does not count then. `None`: every slot counts, padding too.
+    /// A bit for each row of all; padding does not count then. `None`: every slot counts, padding too.
     pub(crate) counted: Option<&'a BooleanBuffer>,
     /// A bit for each row and mask of factors.
     pub(crate) masks: &'a [BooleanBuffer],
@@ -203,9 +203,15 @@ impl Products {
         self.task.columns.iter().chain(chosen).copied().collect()
     }
 
-    /// Ring elements of a full chunk.
-    pub(crate) fn elements_of_chunk(&self) -> u32 {
-        self.shape.packing.element_count(self.shape.set, hush_table::CHUNK_ROWS)
+    /// The degree of the ring, and how many chunks are together in it.
+    pub(crate) fn in_ring(&self) -> (usize, u32) {
+        (self.ring.degree(), self.shape.packing.chunks_together(self.shape.set))
+    }
+
+    /// Ring elements of full chunks that are together.
+    pub(crate) fn elements_together(&self) -> u32 {
+        let (_, together) = self.in_ring();
+        self.shape.packing.element_count(self.shape.set, together * hush_table::CHUNK_ROWS)
     }
 
     /// Powers of the number of a ring element, from that of 0 on, as many as factors name: the residues nearest to 0.
@@ -224,9 +230,9 @@ impl Products {
         Ok((0..=u64::from(highest)).map(power).collect())
     }
 
-    /// Bytes that a full chunk takes in memory: of its columns, and of the masks and of the computed condition that stand in factors.
+    /// Bytes that full chunks that are together take in memory: of their columns, and of the masks and of the computed condition that stand in factors.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        let elements = self.elements_of_chunk();
+        let elements = self.elements_together();
         let element = self.shape.packing.element_bytes(self.shape.set, None) as u64;
         let computed = if self.computing.is_some() { 2 } else { 0 };
         let masks = (self.task.masks.len() + self.groups.unwrap_or(0) + computed) as u64;

@@ -273,7 +273,7 @@ pub(crate) fn primes() -> &'static [u64] {
 fn encodings() -> Vec<Encoding> {
     let encoding = |id: EncodingId, packing| Encoding { id, params: set_name(id).to_owned(), packing };
     let sum = |id, t_log2| encoding(id, Packing::Sum(Sum { t_log2 }));
-    let slots = |id| encoding(id, Packing::Slots(Slots { primes: primes().to_vec() }));
+    let slots = |id| encoding(id, Packing::Slots(Slots::of(primes().to_vec())));
     vec![
         sum(VALUE, VALUE_T),
         sum(VALID, VALID_T),
@@ -371,6 +371,7 @@ fn encrypt_chunk(keys: TableKeys<'_>, index: u32, rows: &[Row]) -> EncodedChunk 
             secret: &secret,
             encoder: &encoder,
             max_abs: I256::ONE << 39u32,
+            shared: false,
             values: Values::I64(&values),
         };
         encoded.push(chunk.encrypt_slots(&column).unwrap());

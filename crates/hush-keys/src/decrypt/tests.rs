@@ -305,6 +305,7 @@ fn slots_of(
                 secret: &secret,
                 encoder: &encoder,
                 max_abs: I256::ONE << (bits - 1),
+                shared: false,
                 values: Values::I256(&values),
             })
             .unwrap();

@@ -49,6 +49,7 @@ fn no_column_and_no_secret_comes_twice_in_a_chunk() {
         secret: &slots,
         encoder: &encoder,
         max_abs: ethnum::I256::new(2),
+        shared: false,
         values,
     };
     next.encrypt_slots(&column(1)).unwrap();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 mod coarse;
+mod together;
 
 use num_bigint::BigInt;
 
@@ -215,7 +216,7 @@ fn factors_and_digits_decide_what_a_row_takes() {
     schema.filter_factors = Some(4);
     let shape = FilterShape::of(&schema).unwrap();
     assert_eq!(shape.set().unwrap().name(), "n13_q3x46_sec128_v1");
-    let bytes = shape.quantities().len() as f64 * bytes_of_value(shape.set().unwrap());
+    let bytes = shape.quantities().len() as f64 * shape.bytes_of_value(shape.set().unwrap());
     assert!(bytes < 2000.0, "{bytes}");
     let plan = planned(&schema, 1_000_000, Q6).unwrap();
     let Task::Products(task) = &plan.server.task else { panic!() };

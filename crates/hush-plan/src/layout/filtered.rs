@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use hush_params::size;
+
 use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
 use crate::error::PlanError;
-use crate::filter::FilterShape;
+use crate::filter::{FilterShape, shares_elements};
 use crate::packing::{Packing, Slots};
 use crate::quantity::Quantity;
 use crate::schema::Schema;
@@ -24,12 +26,18 @@ pub(super) fn plan(
     if quantities.is_empty() {
         return Ok(Vec::new());
     }
-    let (params, secret_id) = match kept.iter().find(|encoding| is_filtered(encoding)) {
-        Some(known) => (known.public.params.clone(), known.secret_id.clone()),
+    let none = |quantity: &str| PlanError::NoParameters { quantity: quantity.to_owned(), rows: 1, bits: 17 };
+    let shares = shares_elements(quantities);
+    let (params, packing, secret_id) = match kept.iter().find(|encoding| is_filtered(encoding)) {
+        Some(known) if !shares && is_shared(known) => {
+            return Err(none("ranks beside filters whose chunks share ring elements"));
+        }
+        Some(known) => (known.public.params.clone(), known.public.packing.clone(), known.secret_id.clone()),
         None => {
             let set = FilterShape::of(schema).ok().and_then(|shape| shape.set());
-            let none = || PlanError::NoParameters { quantity: "filters".to_owned(), rows: 1, bits: 17 };
-            (set.ok_or_else(none)?.name().to_owned(), new_id())
+            let set = set.ok_or_else(|| none("filters"))?;
+            let slots = Slots::of_filters(shares && size::chunks_of_element(set) > 1);
+            (set.name().to_owned(), Packing::Slots(slots), new_id())
         }
     };
     // Their numbers are all that tells one from another.
@@ -40,13 +48,17 @@ pub(super) fn plan(
         public: Encoding {
             id: EncodingId(first_id.0.saturating_add(place as u32)),
             params: params.clone(),
-            packing: Packing::Slots(Slots::of_filters()),
+            packing: packing.clone(),
         },
         quantity: quantity.clone(),
         max_abs: quantity.bound(schema).to_string(),
         secret_id: secret_id.clone(),
     };
     Ok(drawn.into_iter().enumerate().map(encoding).collect())
+}
+
+fn is_shared(encoding: &PrivateEncoding) -> bool {
+    matches!(&encoding.public.packing, Packing::Slots(slots) if slots.shared)
 }
 
 /// Whether an encoding is of conditions without keys.

@@ -150,7 +150,7 @@ fn slots(columns: Vec<Column>, text: &str) -> Vec<PrivateEncoding> {
 }
 
 fn primes(primes: &[u64]) -> Packing {
-    Packing::Slots(Slots { primes: primes.to_vec() })
+    Packing::Slots(Slots::of(primes.to_vec()))
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, presets_without_keys};
+use hush_params::{PLAINTEXT_PRIMES_32, PLAINTEXT_PRIMES_45, ParamSet, noise, presets_without_keys, size};
 use num_bigint::BigInt;
 use num_traits::One;
 
@@ -29,12 +29,20 @@ pub const FILTER_PRIME: u64 = 65_537;
 pub struct Slots {
     /// Plaintext primes, from one of the lists in `hush-params`, none twice.
     pub primes: Vec<u64>,
+    /// Whether chunks of a part share ring elements that one of them would not fill: as many follow one another as fill one, each beginning
+    /// where the one before it ends, and the first of them has them all ([`Packing::chunks_together`]).
+    pub shared: bool,
 }
 
 impl Slots {
+    /// Slots of these primes, every chunk in ring elements of its own.
+    pub fn of(primes: Vec<u64>) -> Self {
+        Self { primes, shared: false }
+    }
+
     /// Those of columns that are multiplied without keys.
-    pub(crate) fn of_filters() -> Self {
-        Self { primes: vec![FILTER_PRIME] }
+    pub(crate) fn of_filters(shared: bool) -> Self {
+        Self { primes: vec![FILTER_PRIME], shared }
     }
 
     /// Whether they are of such columns.
@@ -42,9 +50,9 @@ impl Slots {
         self.primes == [FILTER_PRIME]
     }
 
-    pub(super) fn read(plaintext: Plaintext) -> Option<Self> {
+    pub(super) fn read(plaintext: Plaintext, shared: bool) -> Option<Self> {
         match plaintext {
-            Plaintext::Primes { primes } => Some(Self { primes }),
+            Plaintext::Primes { primes } => Some(Self { primes, shared }),
             _ => None,
         }
     }
@@ -52,7 +60,7 @@ impl Slots {
 
 impl Rules for Slots {
     fn layout(&self) -> Layout {
-        Layout::Slots
+        if self.shared { Layout::SharedSlots } else { Layout::Slots }
     }
 
     fn plaintext(&self) -> Plaintext {
@@ -69,6 +77,7 @@ impl Rules for Slots {
             && (listed(&PLAINTEXT_PRIMES_32)
                 || listed(&PLAINTEXT_PRIMES_45)
                 || (self.is_of_filters() && has_slots(set)))
+            && (!self.shared || (self.is_of_filters() && size::chunks_of_element(set) > 1))
     }
 
     fn describe(&self) -> String {
@@ -108,7 +117,11 @@ impl Rules for Slots {
     }
 
     fn evaluates(&self) -> bool {
-        true
+        !self.shared
+    }
+
+    fn chunks_together(&self, set: &ParamSet) -> u32 {
+        if self.shared { size::chunks_of_element(set) } else { 1 }
     }
 
     fn program(&self, set: &ParamSet, program: &Program, _magnitude: f64) -> Option<ProgramFit> {
@@ -144,7 +157,7 @@ pub(crate) fn choose(
         let (set, primes) = parameters(&members, largest)?;
         let choice = |quantity: Quantity| {
             let max_abs = quantity.bound(schema);
-            let packing = Packing::Slots(Slots { primes: primes.clone() });
+            let packing = Packing::Slots(Slots::of(primes.clone()));
             (quantity, Choice { packing, params: set.name(), max_abs })
         };
         groups.push(quantities.into_iter().map(choice).collect());

@@ -10,6 +10,7 @@ pub(crate) enum Layout {
     ApproxSlots,
     ApproxSum,
     Slots,
+    SharedSlots,
     Sum,
 }
 
@@ -32,6 +33,7 @@ impl Layout {
             Self::ApproxSlots => "approx_slots",
             Self::ApproxSum => "approx_sum",
             Self::Slots => "slots",
+            Self::SharedSlots => "shared_slots",
             Self::Sum => "sum",
         }
     }

@@ -235,7 +235,7 @@ fn damaged_encodings_are_refused() {
     assert_eq!(refused(|e| e.max_abs = "-1".into()), "HUSH-P026");
     assert_eq!(refused(|e| e.max_abs = "many".into()), "HUSH-P026");
     assert_eq!(refused(|e| e.public.packing = Packing::Sum(Sum { t_log2: 251 })), "HUSH-P026");
-    assert_eq!(refused(|e| e.public.packing = Packing::Slots(Slots { primes: vec![65539] })), "HUSH-P026");
+    assert_eq!(refused(|e| e.public.packing = Packing::Slots(Slots::of(vec![65539]))), "HUSH-P026");
 }
 
 #[test]

@@ -167,10 +167,11 @@ pub(super) fn products(
     groups: u64,
 ) -> Result<Counted, PlanError> {
     let first = task.first_column().ok_or(bad(EncodingId(0), EncodingFault::UnknownParams))?;
-    let (_, sizes) = find(encodings, first)?;
+    let (encoding, sizes) = find(encodings, first)?;
     let mut counted = Counted::default();
     let residues = sizes.residues();
-    let (elements, runs) = shape.product_runs(sizes.degree, u64::from(task.elements));
+    let in_ring = (sizes.degree, encoding.packing.chunks_together(sizes.set));
+    let (elements, runs) = shape.product_runs(in_ring, u64::from(task.elements));
     counted.answers = runs;
     let degrees = task.degrees();
     let components = |sum: &ProductSum| task.components(sum) as u64;

@@ -121,8 +121,7 @@ fn stored_bytes(encoding: &PrivateEncoding) -> Result<f64, PlanError> {
     let fault = crate::error::EncodingFault::UnknownParams;
     let bad = |_| PlanError::BadEncoding { id: encoding.public.id.0, fault };
     let (ring, packing) = (encoding.public.ring().map_err(bad)?, &encoding.public.packing);
-    let elements = packing.element_count(ring, CHUNK_ROWS as u32);
-    Ok(packing.element_bytes(ring, None) as f64 * f64::from(elements) / CHUNK_ROWS as f64)
+    Ok(packing.element_bytes(ring, None) as f64 * packing.elements_of_chunk(ring) / CHUNK_ROWS as f64)
 }
 
 fn shape(schema: &Schema, situation: &Situation, encoded_bytes: f64) -> TableShape {

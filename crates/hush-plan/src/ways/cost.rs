@@ -71,7 +71,8 @@ pub(super) fn of_products(
     read: impl Iterator<Item = (f64, String)>,
 ) -> Cost {
     let bytes: usize = sums.iter().map(|sum| size::product_answer_bytes(set, &sum.rounded())).sum();
-    let packing = Packing::Slots(Slots::of_filters());
+    // For words alone, in which sharing makes no difference.
+    let packing = Packing::Slots(Slots::of_filters(false));
     let node = |(sum, (phase_log2, what)): (&ProductSum, (f64, String))| {
         let margin = set.log_q() - 1.0 - phase_log2;
         let depth = sum.bits.len().saturating_sub(1) as u32;

@@ -16,7 +16,7 @@ use crate::PrivateEncoding;
 use crate::bounds::Bounds;
 use crate::derived::named;
 use crate::error::PlanError;
-use crate::filter::{Asked, FilterShape, OTHER_SUMS, Space, compile};
+use crate::filter::{Asked, FilterShape, OTHER_SUMS, compile};
 use crate::leakage::{list, numbered};
 use crate::limits::{Facet, WayName};
 use crate::plan::{FilteredSum, FilteredSums, OwnQuery, OwnerPlan, ProductsTask, RanksQuery, Search, Task};
@@ -112,12 +112,12 @@ fn sums_of_cells(case: &Case<'_>, declared: &Declared<'_>, hides: bool) -> Resul
     let filtered = cells::factors(&mut products, &condition, summed)?;
     let in_limbs: Vec<(&Quantity, Digits)> = in_limbs(case).collect();
     let read = cells::sums(&mut products, &filtered, (&shape, &cells_query), &in_limbs)?;
-    let Space { degree, .. } = products.space()?;
+    let in_ring = products.in_ring()?;
     let (ranks, clear_bytes) = (products.ranks(), products.bytes_of_ranks());
     let (task, phases, mut cost) = products.finish()?;
     let sums = read.into_iter().zip(phases).map(|(sum, phase_log2)| FilteredSum { phase_log2, ..sum });
     let sums = sums.collect();
-    let task = with_keys(case, (task, degree as u64), &keys, &mut cost);
+    let task = with_keys(case, (task, in_ring), &keys, &mut cost);
     let tells = tells(&task, &keys, search.as_ref()).into_iter().chain(shows_ranks(&task, &ranks)).collect();
     let degree = task.sums.iter().map(|sum| task.components(sum)).max().unwrap_or(1) - 1;
     let keyed = keyed(&task);
@@ -241,17 +241,17 @@ fn in_limbs<'a>(case: &Case<'a>) -> impl Iterator<Item = (&'a Quantity, Digits)>
     })
 }
 
-/// A task in a ring of this degree whose sums are grouped by clear columns, for as many groups as its answer may have.
+/// A task in a ring of this degree, with so many chunks together, whose sums are grouped by clear columns, for as many groups as its answer may have.
 fn with_keys(
     case: &Case<'_>,
-    (task, degree): (ProductsTask, u64),
+    (task, in_ring): (ProductsTask, (u64, u32)),
     keys: &[String],
     cost: &mut Cost,
 ) -> ProductsTask {
     if keys.is_empty() {
         return task;
     }
-    let (_, runs) = case.shape.product_runs(degree, u64::from(task.elements));
+    let (_, runs) = case.shape.product_runs(in_ring, u64::from(task.elements));
     cost.answer_bytes_each = cost.answer_bytes_each.saturating_mul(runs.max(1));
     let affordable = sums::most_groups(case.limits, cost, false);
     cost.max_groups = affordable.min((MAX_SUMS / task.sums.len().max(1)) as u64).max(1);

@@ -449,7 +449,7 @@ fn scale(manifest: &mut Manifest, scale_log2: u32) {
 }
 
 fn slots(manifest: &mut Manifest, primes: Vec<u64>) {
-    manifest.encodings[1].packing = Packing::Slots(Slots { primes });
+    manifest.encodings[1].packing = Packing::Slots(Slots::of(primes));
 }
 
 fn too_many(what: Counted, found: u64, limit: u64) -> ManifestFault {

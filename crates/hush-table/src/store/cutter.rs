@@ -49,6 +49,8 @@ pub(super) struct PartCutter {
     keeps_no_clear: bool,
     /// Size at which a part is cut.
     part_bytes: u64,
+    /// How many chunks are together in ring elements, which no cut parts.
+    together: u32,
     next_chunk: u32,
     rows: u64,
     /// A short chunk has come: it must have been the last.
@@ -99,6 +101,7 @@ impl PartCutter {
             append: None,
             keeps_no_clear: false,
             part_bytes: PART_TARGET_BYTES,
+            together: table.chunks_together(),
             next_chunk: stored.iter().map(|part| part.chunks).sum(),
             rows: stored.iter().map(|part| part.rows).sum(),
             ended: false,
@@ -170,7 +173,7 @@ impl PartCutter {
             self.rows = self.rows.saturating_add(u64::from(rows));
             self.ended = rows < CHUNK_ROWS && !self.keeps_no_clear;
         }
-        let full = part.is_full(self.part_bytes);
+        let full = part.is_full(self.part_bytes) && part.chunks.is_multiple_of(self.together);
         if part.chunks > 0 {
             self.open = Some(part);
         }

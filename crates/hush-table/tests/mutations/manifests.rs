@@ -48,7 +48,7 @@ fn whole() -> Manifest {
             encoding(0, Packing::Sum(Sum { t_log2: 64 })),
             encoding(1, Packing::ApproxSum(ApproxSum { scale_log2: 40 })),
             encoding(7, Packing::ApproxSlots(ApproxSlots { scale_log2: 30 })),
-            encoding(u32::MAX, Packing::Slots(Slots { primes })),
+            encoding(u32::MAX, Packing::Slots(Slots::of(primes))),
         ],
         sealed_columns: 1,
         unsealed: Vec::new(),
@@ -161,6 +161,12 @@ fn manifests() -> Vec<CorpusFile> {
     let lengths =
         Lengths { clear: vec![length(0, 524_293, u64::from(u32::MAX))], sealed: vec![length(0, 5, 0)] };
     let counted = Manifest { lengths, ..all.clone() };
+    let mut shared = all.clone();
+    shared.encodings[3] = Encoding {
+        params: "n14_q5x46_sec128_v1".to_owned(),
+        packing: Packing::Slots(Slots { primes: vec![65_537], shared: true }),
+        ..shared.encodings[3].clone()
+    };
     let empty = Manifest { rows: 0, parts: Vec::new(), ..all.clone() };
     let good = [
         ("whole", all),
@@ -171,6 +177,7 @@ fn manifests() -> Vec<CorpusFile> {
         ("zoned", zoned),
         ("altered", altered),
         ("counted", counted),
+        ("shared", shared),
     ];
     let files = good
         .iter()
@@ -195,6 +202,11 @@ fn bodies() -> Vec<CorpusFile> {
         ("clear-name-twice", "HUSH-T008", edited("\"when\"", "\"ward\"")),
         ("encoding-twice", "HUSH-T008", edited("\"id\":7", "\"id\":1")),
         ("layout-of-another-plaintext", "HUSH-T008", edited("\"layout\":\"sum\"", "\"layout\":\"slots\"")),
+        (
+            "shared-slots-of-several-primes",
+            "HUSH-T008",
+            edited("\"layout\":\"slots\"", "\"layout\":\"shared_slots\""),
+        ),
         ("prime-twice", "HUSH-T008", edited("[4293918721,4291952641", "[4293918721,4293918721")),
         ("no-such-prime", "HUSH-T008", edited("[4293918721,", "[4293918723,")),
         ("too-many-sealed-columns", "HUSH-T008", edited("\"sealed_columns\":1", "\"sealed_columns\":4097")),

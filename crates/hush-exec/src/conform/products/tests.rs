@@ -17,7 +17,7 @@ fn encoding(id: u32, params: &str, packing: Packing) -> Encoding {
 }
 
 fn slots(primes: &[usize]) -> Packing {
-    Packing::Slots(Slots { primes: primes.iter().map(|prime| PLAINTEXT_PRIMES_32[*prime]).collect() })
+    Packing::Slots(Slots::of(primes.iter().map(|prime| PLAINTEXT_PRIMES_32[*prime]).collect()))
 }
 
 /// Columns 0 to 2 go together.

@@ -7,17 +7,17 @@ use super::*;
 use crate::answer::PartialAnswer;
 use crate::{Engine, PartialFault, Stop};
 
-fn stop() -> Arc<Stop> {
+pub(super) fn stop() -> Arc<Stop> {
     Arc::new(Stop::never())
 }
 
-fn combined(engine: &Engine, plan: &[u8], partials: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn combined(engine: &Engine, plan: &[u8], partials: &[Vec<u8>]) -> Vec<u8> {
     let mut combiner = engine.combiner(plan, &stop()).unwrap();
     partials.iter().for_each(|partial| combiner.push(partial).unwrap());
     combiner.finish().unwrap()
 }
 
-fn set(parts: &[u32]) -> PartSet {
+pub(super) fn set(parts: &[u32]) -> PartSet {
     parts.iter().map(|part| *part..part + 1).collect()
 }
 
@@ -51,7 +51,7 @@ fn every_cut_of_the_parts_gives_the_same_bytes() {
             assert!(some == run(&[0, 3, 4]));
             assert!(combined(&engine, &plan, &[run(&[1, 2]), some.clone()]) == whole);
             let read = PartialAnswer::decode(&some, 1 << 30).unwrap();
-            let runs = product_runs(table.signed.manifest(), table.ring.degree(), elements);
+            let runs = product_runs(table.signed.manifest(), table.in_ring(), elements);
             let touched = covered(&runs, &set(&[0, 3, 4]));
             assert!(runs_of(&read.answer).runs.iter().map(|run| run.number).eq(touched));
             // Nothing of no parts.

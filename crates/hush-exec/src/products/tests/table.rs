@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use bytes::Bytes;
 use ethnum::I256;
 use hush_keys::{Encryptor, OwnerSeed, SecretKey, SecretKind, SlotColumn};
-use hush_params::preset;
+use hush_params::{preset, size};
 use hush_plan::packing::{Packing, Slots};
 use hush_plan::plan::{PLAN_FORMAT, Predicate, ProductsTask, ServerPlan, Task};
 use hush_plan::{Encoding, EncodingId};
@@ -102,14 +102,22 @@ impl TestTable {
                 .collect();
             let mut encrypted = EncryptedPartWriter::new(&ids, &[], chunk);
             let mut clear = ClearPartWriter::new(&clear_batch(&[]).schema()).unwrap();
-            for rows in of_part.chunks(CHUNK_ROWS as usize) {
-                let encoded = match kind {
-                    Kind::Encrypted => encrypt(chunk, rows, &secret, &encoder),
-                    Kind::Plain => plain(chunk, rows),
+            let together = size::chunks_of_element(preset(set).unwrap()) as usize;
+            let chunks: Vec<&[Row]> = of_part.chunks(CHUNK_ROWS as usize).collect();
+            for chunks in chunks.chunks(together) {
+                let rows = chunks.concat();
+                let first = match kind {
+                    Kind::Encrypted => encrypt(chunk, (chunks[0].len(), &rows), &secret, &encoder),
+                    Kind::Plain => plain(chunk, (chunks[0].len(), &rows)),
                 };
-                encrypted.push(encoded).unwrap();
-                clear.push(&clear_batch(rows)).unwrap();
-                chunk += 1;
+                encrypted.push(first).unwrap();
+                for (index, rows) in (chunk + 1..).zip(&chunks[1..]) {
+                    let (rows, seed) = (rows.len() as u32, [index as u8; 32]);
+                    let encoded = vec![Bytes::new(); COLUMNS];
+                    encrypted.push(EncodedChunk { index, rows, seed, encoded, sealed: Vec::new() }).unwrap();
+                }
+                chunks.iter().for_each(|rows| clear.push(&clear_batch(rows)).unwrap());
+                chunk += chunks.len() as u32;
             }
             let (encrypted, clear) = (encrypted.finish().unwrap(), clear.finish().unwrap());
             [&encrypted, &clear].into_iter().for_each(|part| store.put_part(part).unwrap());
@@ -137,6 +145,11 @@ impl TestTable {
         let signed = SignedManifest::sign(manifest, &key, |message| seed.sign(message)).unwrap();
         store.commit(&signed).unwrap();
         Self { parts: rows, ring, secret, encoder, signed, kind, store }
+    }
+
+    /// The degree of the ring, and how many chunks are together in it.
+    pub(super) fn in_ring(&self) -> (usize, u32) {
+        (self.ring.degree(), self.signed.manifest().chunks_together())
     }
 
     pub(super) fn engine(&self, threads: usize) -> Engine {
@@ -182,7 +195,10 @@ pub(super) fn manifest(set: &str, parts: Vec<PartEntry>) -> Manifest {
     let encoding = |id| Encoding {
         id: EncodingId(id),
         params: set.to_owned(),
-        packing: Packing::Slots(Slots { primes: vec![T] }),
+        packing: Packing::Slots(Slots {
+            primes: vec![T],
+            shared: size::chunks_of_element(preset(set).unwrap()) > 1,
+        }),
     };
     Manifest {
         format: BODY_FORMAT,
@@ -225,25 +241,31 @@ fn column(rows: &[Row], at: usize) -> Vec<i64> {
     rows.iter().map(|row| row.values[at]).collect()
 }
 
-fn plain(index: u32, rows: &[Row]) -> EncodedChunk {
+/// A chunk of the first rows of some, with the values of all.
+fn plain(index: u32, (own, rows): (usize, &[Row])) -> EncodedChunk {
     let encoded = (0..COLUMNS).map(|at| {
         let values = PlainValues::Exact(column(rows, at).into_iter().map(I256::from).collect());
         Bytes::from(values.encode())
     });
-    let (rows, seed) = (rows.len() as u32, [index as u8; 32]);
+    let (rows, seed) = (own as u32, [index as u8; 32]);
     EncodedChunk { index, rows, seed, encoded: encoded.collect(), sealed: Vec::new() }
 }
 
-fn encrypt(index: u32, rows: &[Row], secret: &SecretKey, encoder: &SlotEncoder) -> EncodedChunk {
+fn encrypt(
+    index: u32,
+    (own, rows): (usize, &[Row]),
+    secret: &SecretKey,
+    encoder: &SlotEncoder,
+) -> EncodedChunk {
     let mut encryptor = Encryptor::new();
-    let mut chunk = encryptor.begin_chunk(index, rows.len()).unwrap();
+    let mut chunk = encryptor.begin_chunk(index, own).unwrap().followed_by(rows.len() - own);
     let encoded = (0..COLUMNS).map(|at| {
         let values = column(rows, at);
         let (max_abs, values) = (I256::from(T / 2), Values::I64(&values));
-        let column = SlotColumn { column: at as u32, secret, encoder, max_abs, values };
+        let column = SlotColumn { column: at as u32, secret, encoder, max_abs, shared: true, values };
         Bytes::from(chunk.encrypt_slots(&column).unwrap())
     });
     let encoded = encoded.collect();
-    let (rows, seed) = (rows.len() as u32, chunk.seed().to_bytes());
+    let (rows, seed) = (own as u32, chunk.seed().to_bytes());
     EncodedChunk { index, rows, seed, encoded, sealed: Vec::new() }
 }

@@ -55,11 +55,18 @@ impl RunningProducts for PlainProducts {
 fn chunk_sums(products: &Products, chunk: &ProductChunk<'_>) -> Result<PlainProducts, ExecError> {
     let column = |id: &EncodingId| exact(&chunk.input, *id);
     let columns = chunk.operands.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let (_, together) = products.in_ring();
+    let most = chunk.input.row_count().saturating_mul(together as usize);
+    // Those of chunks that are together are in the first.
+    let rows = columns.first().map_or(chunk.input.row_count(), Vec::len);
+    if columns.iter().any(|column| column.len() != rows) || !(chunk.input.row_count()..=most).contains(&rows)
+    {
+        return Err(DAMAGED);
+    }
     let mut sums = PlainProducts::new(products);
     let degree = products.ring.degree();
     let powers_of = |row: usize| products.powers_of(chunk.number.saturating_add((row / degree) as u32));
-    let rows = chunk.input.row_count();
-    let elements = products.shape.packing.element_count(products.shape.set, chunk.input.row.rows) as usize;
+    let elements = products.shape.packing.element_count(products.shape.set, rows as u32) as usize;
     let powers = (0..elements).map(|element| powers_of(element * degree));
     let powers = powers.collect::<Result<Vec<Vec<i64>>, _>>()?;
     let mut add = |row: usize, (values, masks): (&[I256], &[bool])| {
@@ -136,7 +143,7 @@ fn value(factor: &Factor, operands: &Operands<'_>, earlier: &[I256]) -> Result<I
 
 fn exact(chunk: &ChunkInput<'_>, column: EncodingId) -> Result<Vec<I256>, ExecError> {
     match values(chunk, column)? {
-        PlainValues::Exact(values) if values.len() == chunk.row_count() => Ok(values),
+        PlainValues::Exact(values) => Ok(values),
         _ => Err(DAMAGED),
     }
 }

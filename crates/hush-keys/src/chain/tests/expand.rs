@@ -96,7 +96,8 @@ impl Stored {
         let mut chunk = encryptor.begin_chunk(0, 8192).unwrap();
         let mut encrypt = |(column, values): (u32, &Vec<i64>)| {
             let (secret, encoder, max_abs) = (&secret, &encoder, I256::ONE);
-            let column = SlotColumn { column, secret, encoder, max_abs, values: Values::I64(values) };
+            let column =
+                SlotColumn { column, secret, encoder, max_abs, shared: false, values: Values::I64(values) };
             chunk.encrypt_slots(&column).unwrap()
         };
         let objects = (0..).zip(&flags).map(&mut encrypt).collect();

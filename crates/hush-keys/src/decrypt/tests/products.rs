@@ -46,7 +46,14 @@ impl Table {
             let mut encryption = encryptor.begin_chunk(chunk, columns[0].len()).unwrap();
             let bodies = (0..).zip(columns).map(|(column, values)| {
                 let (secret, encoder, max_abs) = (&secret, &encoder, I256::from(T / 2));
-                let column = SlotColumn { column, secret, encoder, max_abs, values: Values::I64(values) };
+                let column = SlotColumn {
+                    column,
+                    secret,
+                    encoder,
+                    max_abs,
+                    shared: false,
+                    values: Values::I64(values),
+                };
                 encryption.encrypt_slots(&column).unwrap()
             });
             let bodies = bodies.collect();

@@ -34,9 +34,9 @@ pub(super) fn propose(case: &Case<'_>, declared: &Declared<'_>, hides: bool) -> 
     let refused = |error: PlanError| error.to_string();
     fetch::compile(case.schema, case.query, case.catalog.rows(), &|_| true).map_err(refused)?;
     // The larger the numbers, the larger the noise: with fewer elements more answers come. Those of a chunk are never parted.
-    let degree = degree(case, &found)?;
-    let (all, _) = case.shape.product_runs(degree, MAX_ELEMENTS);
-    let least = u64::from(size::CHUNK_ROWS).div_ceil(degree);
+    let in_ring @ (degree, together) = in_ring(case, &found)?;
+    let (all, _) = case.shape.product_runs(in_ring, MAX_ELEMENTS);
+    let least = (u64::from(together) * u64::from(size::CHUNK_ROWS)).div_ceil(degree);
     let mut elements = all.next_power_of_two().clamp(least, MAX_ELEMENTS);
     loop {
         match with_elements(case, &found, elements) {
@@ -60,12 +60,12 @@ fn searched(proposed: Proposal, search: Option<Search>) -> Proposal {
     Proposal { what, tells, owner, ..proposed }
 }
 
-/// The degree of the ring that it is in.
-fn degree(case: &Case<'_>, found: &Matching) -> Result<u64, String> {
+/// The degree of the ring that it is in, and how many chunks are together there.
+fn in_ring(case: &Case<'_>, found: &Matching) -> Result<(u64, u32), String> {
     let mut products = Products::new(case, false, &found.masks);
     products.compute(found.computed.clone())?;
     products.bind(&found.condition)?;
-    Ok(products.space()?.degree as u64)
+    products.in_ring()
 }
 
 fn with_elements(case: &Case<'_>, found: &Matching, elements: u64) -> Result<Proposal, String> {

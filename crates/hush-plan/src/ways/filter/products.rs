@@ -95,6 +95,14 @@ impl<'a, 'c> Products<'a, 'c> {
         }
     }
 
+    /// The degree of its ring, and how many chunks are together there.
+    pub(super) fn in_ring(&self) -> Result<(u64, u32), String> {
+        let set = self.set.ok_or("it reads no encrypted column")?;
+        let together = |encoding: &&PrivateEncoding| encoding.public.packing.chunks_together(set);
+        // Those of ranks are never together.
+        Ok((set.degree() as u64, self.columns.first().map_or(1, together)))
+    }
+
     /// The place of a quantity among the columns; an error if the table does not have it everywhere, in the ring of the others.
     pub(super) fn place(&mut self, quantity: &Quantity) -> Result<usize, String> {
         if let Some(place) = self.columns.iter().position(|known| known.quantity == *quantity) {
