@@ -40,6 +40,8 @@ use crate::scheme::{ProductChunk, ProductTotal, Products, RunningProducts, Schem
 const PIECE_BYTES: u64 = 8 << 20;
 /// Chunks that are in memory together where a condition has encrypted constants.
 const CHUNKS_OF_CONSTANTS: u64 = 8;
+/// Pieces whose parts are open together there.
+const PIECES_OF_CONSTANTS: u64 = 8;
 /// Most parts that are open at a time, if there are not as many threads.
 const MAX_OPEN: usize = 64;
 /// The largest share of the memory of a job that bodies take.
@@ -189,11 +191,15 @@ impl<S: Scheme> Work<'_, S> {
         let (job, counting) = (self.job, self.counting);
         let placed = job.snapshot.parts();
         let threads = job.workers.threads();
+        let piece_bytes = self.piece_bytes(threads as u64);
+        // Where constants are read once for a piece, few are small because they are the last of a window.
+        let of_window = if self.products.condition_bytes() > 0 { PIECES_OF_CONSTANTS } else { 1 };
         let bounds = Bounds {
             threads,
             chunk_bytes: self.products.chunk_bytes().max(1),
             together: u64::from(self.products.in_ring().1),
-            piece_bytes: self.piece_bytes(threads as u64),
+            piece_bytes,
+            window_bytes: piece_bytes.saturating_mul(of_window),
         };
         let parts = parts_of(runs, &job.needed);
         for window in windows(&parts, &bounds) {
@@ -253,20 +259,20 @@ impl<S: Scheme> Work<'_, S> {
     }
 }
 
-/// Parts that are opened together: as many as fill a piece, one for each thread at least, and no more than [`MAX_OPEN`] otherwise.
+/// Parts that are opened together: as many as fill a window, one for each thread at least, and no more than [`MAX_OPEN`] otherwise.
 fn windows<'p>(parts: &'p [PartOfRuns], bounds: &Bounds) -> impl Iterator<Item = &'p [PartOfRuns]> {
     let bytes = |(_, runs): &PartOfRuns| {
         let chunks = runs.iter().map(|run| (run.chunks.chunks.len() as u64).div_ceil(bounds.together));
         let chunks: u64 = chunks.sum();
         chunks.saturating_mul(bounds.chunk_bytes)
     };
-    let (threads, piece_bytes) = (bounds.threads.max(1), bounds.piece_bytes);
+    let (threads, window_bytes) = (bounds.threads.max(1), bounds.window_bytes);
     let mut rest = parts;
     std::iter::from_fn(move || {
         let mut together = 0_u64;
         let mut is_filled = |(place, part): (usize, &PartOfRuns)| {
             together = together.saturating_add(bytes(part));
-            place + 1 >= threads && (together >= piece_bytes || place + 1 >= MAX_OPEN)
+            place + 1 >= threads && (together >= window_bytes || place + 1 >= MAX_OPEN)
         };
         let last = rest.iter().enumerate().position(&mut is_filled);
         let (window, behind) = rest.split_at(last.map_or(rest.len(), |last| last + 1));

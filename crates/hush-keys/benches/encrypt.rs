@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encryption of a column and sums over it. Ids carry the shape: rows, ring, limbs; one thread where they do not say
+//! Encryption of a column and sums over it, and seals. Ids carry the shape: rows, ring, limbs; one thread where they do not say
 //! two, which take half of the chunks each.
 //!
 //! `sum/…` covers all that a server does for a query: expansion of the masks, the pass over the packed bodies and
@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hush_keys::{Encryptor, OwnerSeed, PhaseLimit, SecretKey, SecretKind, SumColumn, decrypt_sum};
+use hush_keys::{Cipher, Encryptor, OwnerSeed, PhaseLimit, SecretKey, SecretKind, SumColumn, decrypt_sum};
 use hush_ring::{Cpu, Ring, UniformSeed};
 use hush_rlwe::{Body, BodyId, BodyKind};
 use hush_schemes::Values;
@@ -184,8 +184,26 @@ fn large(criterion: &mut Criterion) {
     }
 }
 
+/// Seals of as many bytes as a chunk of a column of 20 bits has.
+fn seals(criterion: &mut Criterion) {
+    let owner = OwnerSeed::generate().expect("entropy");
+    let text = vec![7; CHUNK_ROWS * 20 / 8];
+    let mut group = criterion.benchmark_group("seals");
+    group.throughput(Throughput::Bytes(text.len() as u64));
+    for cipher in [Cipher::XChaCha20Poly1305, Cipher::Xaes256Gcm] {
+        let key = owner.of_table([0; 16], [0; 16]).column_seal(0, cipher);
+        let sealed = key.seal(b"place", &text).expect("entropy");
+        group
+            .bench_function(format!("seal/{cipher:?}"), |bencher| bencher.iter(|| key.seal(b"place", &text)));
+        group.bench_function(format!("open/{cipher:?}"), |bencher| {
+            bencher.iter(|| key.open(b"place", &sealed))
+        });
+    }
+    group.finish();
+}
+
 /// Parameter set, log2 of the plaintext modulus, bits of the values.
 const SETS: [(&str, u32, u32); 2] = [("n12_q2x46_sec128_v1", 72, 64), ("n11_q1x46_sec128_v1", 30, 10)];
 
-criterion_group!(encrypt, benches, large);
+criterion_group!(encrypt, benches, large, seals);
 criterion_main!(encrypt);

@@ -16,9 +16,9 @@ const TAG_BYTES: usize = 16;
 /// How a seal is made. Either takes a nonce of 24 bytes, which may be drawn at random for any number of seals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cipher {
-    /// Of small things, and of the columns of tables that version 0.1 encrypted. About 1.1 to 2.7 GB/s.
+    /// Of small things, and of the columns of tables that version 0.1 encrypted. About 1 to 2.5 GB/s.
     XChaCha20Poly1305,
-    /// Of columns: three to four times as fast where the processor has vector AES, and a fifth as fast where it has no AES at all.
+    /// Of columns: two to three times as fast where the processor has vector AES, and slower where it has no AES at all.
     Xaes256Gcm,
 }
 
@@ -89,7 +89,7 @@ impl SealKey {
     /// Encrypts `plaintext` and binds it to `place` (column id, chunk index, …), which is not stored.
     ///
     /// # Cost
-    /// Some microseconds, and a nanosecond for each byte or two with XChaCha20-Poly1305, for each four to eight with XAES-256-GCM.
+    /// Some microseconds, and a nanosecond for each byte or two with XChaCha20-Poly1305, for each four to eight with XAES-256-GCM; the stack is wiped each time.
     ///
     /// # Errors
     /// [`SealError::Randomness`] if the operating system gives no nonce.

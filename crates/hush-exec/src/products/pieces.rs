@@ -46,6 +46,8 @@ pub(super) struct Bounds {
     pub(super) together: u64,
     /// Bytes of all chunks of a piece; one chunk may have more.
     pub(super) piece_bytes: u64,
+    /// Bytes of the chunks of parts that are open together: those of a piece, or of several.
+    pub(super) window_bytes: u64,
 }
 
 /// Chunks of one part that one thread reads in a row.

@@ -514,7 +514,7 @@ fn sums_are_brought_back_by_the_keys_of_the_table_alone() {
     assert_eq!(refused(&ProductsTask { sums: low, ..task }).code(), "HUSH-E064");
 }
 
-/// As many parts as fill a piece, at least one for each thread, in their order.
+/// As many parts as fill a window, at least one for each thread, in their order.
 #[test]
 fn parts_are_opened_as_they_fill_pieces() {
     let parts: Vec<PartOfRuns> = [3_u32, 1, 1, 1, 9, 1, 1]
@@ -525,8 +525,8 @@ fn parts_are_opened_as_they_fill_pieces() {
             (part, vec![RunOfPart { run: 0, chunks }])
         })
         .collect();
-    let opened = |threads, piece_bytes| {
-        let bounds = Bounds { threads, chunk_bytes: 10, together: 1, piece_bytes };
+    let opened = |threads, window_bytes| {
+        let bounds = Bounds { threads, chunk_bytes: 10, together: 1, piece_bytes: 1, window_bytes };
         windows(&parts, &bounds).map(<[PartOfRuns]>::len).collect::<Vec<_>>()
     };
     assert_eq!(opened(1, 1), [1; 7]);
@@ -535,7 +535,7 @@ fn parts_are_opened_as_they_fill_pieces() {
     assert_eq!(opened(3, 40), [3, 3, 1]);
     assert_eq!(opened(1, 1000), [7]);
     assert_eq!(opened(9, 1), [7]);
-    let bounds = Bounds { threads: 1, chunk_bytes: 10, together: 1, piece_bytes: 1 };
+    let bounds = Bounds { threads: 1, chunk_bytes: 10, together: 1, piece_bytes: 1, window_bytes: 1 };
     assert_eq!(windows(&[], &bounds).count(), 0);
 }
 
