@@ -221,7 +221,7 @@ impl<'a> ChunkPlan<'a> {
 }
 
 /// How many chunks of a part are together in the ring elements of a column.
-fn chunks_together(key: &ColumnKey) -> usize {
+pub(crate) fn chunks_together(key: &ColumnKey) -> usize {
     key.ring().set().map_or(1, |set| key.encoding.public.packing.chunks_together(set) as usize)
 }
 

@@ -11,7 +11,7 @@ use hush_plan::{ColumnType, Protection, Quantity, Schema};
 use hush_rlwe::OVERHEAD_BYTES;
 use hush_table::part::{CHUNK_ROWS, MAX_PART_CHUNKS, PART_TARGET_BYTES};
 
-use crate::chunk::ChunkPlan;
+use crate::chunk::{ChunkPlan, chunks_together};
 use crate::copy;
 use crate::error::ClientError;
 use crate::packing::ColumnKey;
@@ -106,7 +106,9 @@ impl Need {
             let element_words = ring.poly_words() as u64;
             need.fixed += 24 * element_words;
             need.encrypted += encoded_bytes(key);
-            need.working += plan.together() as u64 * plaintext_bytes(&key.encoding.quantity);
+            // Numbers of chunks that share ring elements are put together in a copy.
+            let copies = if chunks_together(key) > 1 { 2 } else { 1 };
+            need.working += copies * plan.together() as u64 * plaintext_bytes(&key.encoding.quantity);
             need.fixed += if key.encoding.public.packing.evaluates() { 64 * element_words } else { 0 };
         }
         let widest = plan.keys.iter().map(|key| key.ring().poly_words() as u64).max().unwrap_or(0);
