@@ -23,7 +23,9 @@ use hush_encode::clear_schema;
 use hush_keys::{OwnerSeed, TableKeys};
 use hush_plan::error::{Front, Remedy};
 use hush_plan::schema::alter::{AlterFault, Alteration, altered};
-use hush_plan::{Encoding, EncodingId, Further, Needs, PrivateEncoding, Schema, plan_further};
+use hush_plan::{
+    Encoding, EncodingId, Further, Needs, PrivateEncoding, Schema, plan_further, ranks_beside_shared,
+};
 use hush_remote::Progress;
 use hush_table::Manifest;
 use hush_table::manifest::{ChangeKind, MAX_EARLIER_GENERATIONS};
@@ -386,6 +388,10 @@ fn further(
         })
     };
     let (needs, rows) = (Needs::of_purposes(schema)?, schema.max_rows.max(manifest.rows));
+    if let Some(column) = ranks_beside_shared(&needs, present) {
+        let column = column.to_owned();
+        return Err(AlterError::from(Box::new(AlterFault::Ranks { column })).into());
+    }
     let further = plan_further(schema, present, &needs, rows, manifest.next_encoding(), &mut new_id)?;
     failed.map_or(Ok(further), Err)
 }

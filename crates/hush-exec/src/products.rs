@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tasks on products: sums over all rows of products of stored ciphertexts, one answer for each run of chunks.
 //!
-//! Runs are worked off in order ([`conform::product_runs`]), so that only one has sums in memory. As many parts are opened as fill a piece, and the chunks of
-//! these that fit the memory are read together. Then all their ring elements are evaluated block by block, on all threads: sums
+//! Runs are worked off in order ([`conform::product_runs`]), so that only one has sums in memory. As many parts are opened as fill a piece, or some
+//! pieces with encrypted constants, and the chunks of these that fit the memory are read together. Then all their ring elements are evaluated block by block, on all threads: sums
 //! modulo `Q` do not depend on how they are cut.
 //!
 //! Rows that do not match the predicate, and deleted ones, are taken out by masks. Ring elements without a row that counts are left out. Clear conditions

@@ -26,6 +26,7 @@ use crate::range::at_least_one;
 use crate::schema::{Protection, Schema};
 use crate::writers::Writers;
 pub(crate) use filtered::is_filtered;
+pub use filtered::ranks_beside_shared;
 pub use further::{Further, plan_further};
 
 /// The sums and programs that the encoded columns of a table must serve.

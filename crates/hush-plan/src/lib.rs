@@ -66,7 +66,7 @@ pub mod writers;
 pub use encoding::{Encoding, EncodingId, PrivateEncoding, unpacked_encoding};
 pub use error::PlanError;
 pub use graph::Graph;
-pub use layout::{Further, Needs, plan_encodings, plan_further};
+pub use layout::{Further, Needs, plan_encodings, plan_further, ranks_beside_shared};
 pub use limits::{Facet, Limits, Shown, WayName};
 pub use nearest::nearest;
 pub use needs::{factors_left_out, needs_of, read_by_owner};

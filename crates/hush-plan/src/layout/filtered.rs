@@ -8,8 +8,9 @@ use hush_params::size;
 use crate::encoding::{Encoding, EncodingId, PrivateEncoding};
 use crate::error::PlanError;
 use crate::filter::{FilterShape, shares_elements};
+use crate::layout::Needs;
 use crate::packing::{Packing, Slots};
-use crate::quantity::Quantity;
+use crate::quantity::{Flag, FlagOf, Quantity};
 use crate::schema::Schema;
 
 /// The encodings of these quantities, with numbers from `first_id` on in an order that `new_id` draws. They join those of a table, where it has some.
@@ -55,6 +56,16 @@ pub(super) fn plan(
         secret_id: secret_id.clone(),
     };
     Ok(drawn.into_iter().enumerate().map(encoding).collect())
+}
+
+/// The column that is compared by ranks under these needs, beside encodings of a table whose chunks share ring elements; `None` if there is none, or nothing
+/// is shared. Flags of ranks are chosen chunk by chunk, so that such a table has none, and has to be encrypted anew for them.
+pub fn ranks_beside_shared<'n>(needs: &'n Needs, kept: &[PrivateEncoding]) -> Option<&'n str> {
+    let ranked = |quantity: &'n Quantity| match quantity {
+        Quantity::Flag(Flag { column, of: FlagOf::Ranked(_) }) => Some(column.as_str()),
+        _ => None,
+    };
+    kept.iter().any(is_shared).then(|| needs.filtered.iter().find_map(ranked)).flatten()
 }
 
 fn is_shared(encoding: &PrivateEncoding) -> bool {

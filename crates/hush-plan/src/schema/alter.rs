@@ -111,6 +111,15 @@ pub enum AlterFault {
         /// The column.
         column: String,
     },
+    /// A column that would be compared by ranks, in a table whose chunks share ring elements.
+    #[error(
+        "column {column} is compared by ranks, which each chunk has by itself, and the chunks of this table share ring elements\n  \
+         Ways out: encrypt the table anew with this purpose; or `fetch` in its place, and the owner compares"
+    )]
+    Ranks {
+        /// The column.
+        column: String,
+    },
     /// A table without any column.
     #[error("the table would have no column left\n  Way out: delete the table")]
     NoColumns,

@@ -2,7 +2,7 @@
 //! Chunks that share ring elements.
 
 use super::*;
-use crate::layout::plan_further;
+use crate::layout::{plan_further, ranks_beside_shared};
 use crate::packing::{Packing, Slots};
 use crate::{EncodingId, PrivateEncoding};
 
@@ -86,6 +86,14 @@ fn further_filters_are_like_those_of_the_table() {
     }
     assert_eq!(shared(&further(&more, &before).unwrap().new), [false]);
     assert_eq!(shared(&further(&with_ranks(&keyed), &before).unwrap().new), [false]);
+    let column = |schema: &Schema, present: &[PrivateEncoding]| {
+        let mut needs = Needs::default();
+        needs.add_filters(schema);
+        ranks_beside_shared(&needs, present).map(str::to_owned)
+    };
+    assert_eq!(column(&with_ranks(&keyed), &present).as_deref(), Some("part"));
+    assert_eq!(column(&with_ranks(&keyed), &before), None);
+    assert_eq!(column(&more, &present), None);
     let refused = further(&with_ranks(&keyed), &present).unwrap_err().to_string();
     assert!(refused.contains("ranks beside filters whose chunks share ring elements"), "{refused}");
 }
